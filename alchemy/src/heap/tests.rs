@@ -1,0 +1,52 @@
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use super::*;
+use crate::step::die_at;
+use crate::tests::{enlist, space, until};
+
+/// Whoever dies while it allocates, frees or serves: the waiter gets its block all the same, and none is lost.
+#[test]
+fn holders_die_at_every_step() {
+    let labels = [
+        "heap: allocated",
+        "heap: freed",
+        "heap: allocated for a waiter",
+        "heap: decided for a waiter",
+        "pool: claimed a small block",
+        "pool: took a small block",
+        "pool: opened a page",
+        "pool: took a range",
+        "pool: freed a range",
+        "pool: merged a range",
+    ];
+    for label in labels {
+        let space = space();
+        let heap = create(space, Name::default(), 4096, Mode::PRIORITY, |_| ()).unwrap();
+        let ask = |size| Request { size, pinned: false, strict: false };
+        let poll =
+            move |size| alloc(space, heap, ask(size), Timeout::NONE, || Err(Error::Permission)).map(|block| block.at);
+        let all = poll(4096).unwrap();
+        let (tell, got) = mpsc::channel();
+        let me = enlist(space, 10);
+        thread::spawn(move || {
+            tell.send(alloc(space, heap, ask(100), Timeout::INFINITE, || Ok(me)).unwrap().at).unwrap()
+        });
+        until(|| me.slot.node.is_queued());
+        let died = die_at(label, 1, move || {
+            free_at(space, heap, all).unwrap();
+            poll(600).unwrap();
+        });
+        assert!(died, "never came to {label}");
+        let waiting = inquire(space, heap).unwrap().waiters > 0;
+        space.tell_decided(&space.object::<HeapSlot>(heap).unwrap().head.place(heap));
+        if waiting && free_at(space, heap, all).is_err() {
+            free_at(space, heap, poll(16).unwrap()).unwrap();
+        }
+        let at = got.recv_timeout(Duration::from_secs(30)).unwrap();
+        free_at(space, heap, at).unwrap();
+        assert_eq!(inquire(space, heap).unwrap().used, 0, "{label}");
+        assert!(poll(4096).is_ok());
+    }
+}

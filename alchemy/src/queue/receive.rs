@@ -1,0 +1,175 @@
+//! Receiving: the message itself, or a copy of its content. Flushing.
+
+use core::ptr::NonNull;
+
+use posix_backend::atomic::Ordering::*;
+
+use super::store::HEADER;
+use super::{QueueSlot, READ, RECEIVE, free_where};
+use crate::error::{Error, Result};
+use crate::handle::Handle;
+use crate::head::{Object, Place};
+use crate::space::{Me, Space};
+use crate::time::Timeout;
+use crate::wait;
+
+/// A buffer in the calling process.
+#[derive(Clone, Copy)]
+pub(crate) struct Buffer {
+    pub start: *mut u8,
+    pub room: u64,
+}
+
+/// Takes the first message, copies what there is room for, and tells its size; waits for one as long as `timeout` says.
+///
+/// # Safety
+///
+/// The buffer is valid for writes, until this returns.
+#[inline(always)]
+pub(crate) unsafe fn read<'a>(
+    space: &'a Space,
+    handle: Handle,
+    buffer: Buffer,
+    timeout: Timeout,
+    me: impl FnOnce() -> Result<Me<'a>>,
+) -> Result<u64> {
+    let slot = space.object::<QueueSlot>(handle)?;
+    let place = slot.head.place(handle);
+    // SAFETY: the caller's contract.
+    let take = || unsafe { slot.read(handle, buffer) };
+    {
+        let _held = space.lock(&place);
+        if let Some(size) = take()? {
+            return Ok(size);
+        }
+    }
+    let ask = [READ, buffer.start.expose_provenance() as u64, buffer.room];
+    match wait_for_message(space, slot, &place, ask, take, timeout, me)? {
+        Outcome::Now(size) => Ok(size),
+        Outcome::Granted(me, _) if me.slot.is_deleted() => Err(Error::Cancelled),
+        // What was copied has been had: a queue that is deleted meanwhile takes nothing back.
+        Outcome::Granted(me, _) => Ok(me.slot.node.result.load(Relaxed)),
+    }
+}
+
+/// Takes the first message, which the caller holds from then on: the address of its content in this process, and its size. Waits
+/// for one as long as `timeout` says.
+#[inline]
+pub(crate) fn receive<'a>(
+    space: &'a Space,
+    handle: Handle,
+    timeout: Timeout,
+    me: impl FnOnce() -> Result<Me<'a>>,
+) -> Result<(NonNull<u8>, u64)> {
+    let slot = space.object::<QueueSlot>(handle)?;
+    let place = slot.head.place(handle);
+    let take = || slot.receive(handle);
+    {
+        let _held = space.lock(&place);
+        if let Some(received) = take()? {
+            return Ok(received);
+        }
+    }
+    match wait_for_message(space, slot, &place, [RECEIVE, 0, 0], take, timeout, me)? {
+        Outcome::Now(received) => Ok(received),
+        Outcome::Granted(me, start) => {
+            let (number, size) = (me.slot.node.result.load(Relaxed) as u32, me.slot.ask[3].load(Relaxed));
+            if me.slot.is_deleted() {
+                // It will not live to free the message. The queue may be gone, and the message with it.
+                let _ = free_where(space, handle, |store| store.by_number(number));
+                return Err(Error::Cancelled);
+            }
+            if handle.check(slot.head.state.load_acquire()).is_err() {
+                return Err(Error::Removed);
+            }
+            // SAFETY: the message lies in the area that begins there.
+            Ok((unsafe { start.add((u64::from(number) * HEADER + HEADER) as usize) }, size))
+        }
+    }
+}
+
+enum Outcome<'a, T> {
+    /// A message came before the wait began.
+    Now(T),
+    /// A sender had one for the caller. The area that it was in.
+    Granted(Me<'a>, NonNull<u8>),
+}
+
+#[cold]
+fn wait_for_message<'a, T>(
+    space: &'a Space,
+    slot: &QueueSlot,
+    place: &Place<'_>,
+    ask: [u64; 3],
+    take: impl Fn() -> Result<Option<T>>,
+    timeout: Timeout,
+    me: impl FnOnce() -> Result<Me<'a>>,
+) -> Result<Outcome<'a, T>> {
+    let (me, deadline) = timeout.admit(me)?;
+    let held = space.lock(place);
+    if let Some(taken) = take()? {
+        return Ok(Outcome::Now(taken));
+    }
+    // Before the wait: after it the slot may be another's.
+    let start = slot.store().and_then(|store| store.0.address(0)).ok_or(Error::Invalid)?;
+    space.prepare(&me, place, deadline)?;
+    for (word, value) in me.slot.ask.iter().zip(ask) {
+        word.store(value, Relaxed);
+    }
+    place.site.enqueue(space, me.index, slot.rank(me.index, me.slot));
+    drop(held);
+    let outcome = space.sleep(&me, place, deadline);
+    // Here and not on the way out: whoever is deleted while suspended must not take the message along.
+    me.slot.stop_while_suspended(space);
+    wait::result(outcome)?;
+    Ok(Outcome::Granted(me, start))
+}
+
+impl QueueSlot {
+    /// Under the lock: reads a message if there is one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`read`].
+    #[inline(always)]
+    unsafe fn read(&self, handle: Handle, buffer: Buffer) -> Result<Option<u64>> {
+        let store = self.live_store(handle)?;
+        let Some(message) = store.pop() else { return Ok(None) };
+        let size = message.size();
+        // SAFETY: the caller's contract.
+        unsafe { store.read(&message, buffer.start, buffer.room) };
+        store.settle(&message);
+        Ok(Some(size))
+    }
+
+    /// Under the lock: receives a message if there is one.
+    #[inline(always)]
+    fn receive(&self, handle: Handle) -> Result<Option<(NonNull<u8>, u64)>> {
+        let store = self.live_store(handle)?;
+        let Some(message) = store.pop() else { return Ok(None) };
+        store.hold(&message);
+        Ok(store.content(message.number).map(|content| (content, message.size())))
+    }
+}
+
+/// Frees all queued messages; tells how many. They leave the queue at once, and are freed in sections of bounded length.
+pub(crate) fn flush(space: &Space, handle: Handle) -> Result<u32> {
+    let slot = space.object::<QueueSlot>(handle)?;
+    let place = slot.head.place(handle);
+    let count = {
+        let _held = space.lock(&place);
+        let store = slot.live_store(handle)?;
+        let count = store.flush();
+        store.free_flushed();
+        count
+    };
+    loop {
+        let _held = space.lock(&place);
+        // A queue that was deleted meanwhile has no messages.
+        let Ok(store) = slot.live_store(handle) else { return Ok(count) };
+        if !store.has_flushed() {
+            return Ok(count);
+        }
+        store.free_flushed();
+    }
+}

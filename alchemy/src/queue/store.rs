@@ -1,0 +1,376 @@
+//! The messages of a queue: blocks of a pool with records beside it, and the list of those queued.
+//!
+//! Every change is one store that counts: of a block's bit or tag in the pool, of `refs`, or of the link that leads to a message.
+//! The rest follows from these, and is made anew by [`Store::rebuild`].
+
+use core::ptr::NonNull;
+
+use posix_backend::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use posix_backend::pool::{Block, Owner, Pool};
+use posix_backend::zeroed_struct;
+
+use crate::step::step;
+
+/// What a message takes besides its content, in bytes. No block is smaller.
+pub(super) const HEADER: u64 = 32;
+
+/// `Record::refs`: the message is in the list, or about to be.
+const LINKED: u32 = 1 << 31;
+/// `Record::refs`: found in the list. During a rebuild only.
+const REACHED: u32 = 1 << 30;
+const HOLDERS: u32 = REACHED - 1;
+
+/// How many messages are freed in one lock section.
+const BATCH: u32 = 32;
+
+zeroed_struct! {
+    /// What is known of a message.
+    pub(super) struct Record {
+        /// The number of the next queued message plus one; 0 at the end.
+        next: AtomicU32,
+        /// How many hold the message, and [`LINKED`]. 0: there is none.
+        pub refs: AtomicU32,
+        /// Of the content, in bytes.
+        pub size: AtomicU64,
+    }
+}
+
+/// What pools need to know of queues. Messages are numbered by where they begin, in steps of 32 bytes.
+pub(super) struct Queues;
+
+impl Owner for Queues {
+    type Record = Record;
+    const RECORDS: u32 = 16;
+
+    #[inline(always)]
+    fn step(label: &'static str) {
+        step(label);
+    }
+}
+
+/// A message.
+#[derive(Clone, Copy)]
+pub(super) struct Message<'a> {
+    pub number: u32,
+    pub record: &'a Record,
+    /// Bytes that there is room for.
+    pub capacity: u64,
+}
+
+impl Message<'_> {
+    pub fn holders(&self) -> u32 {
+        self.record.refs.load(Relaxed) & HOLDERS
+    }
+
+    pub fn is_linked(&self) -> bool {
+        self.record.refs.load(Relaxed) & LINKED != 0
+    }
+
+    /// The size of the content.
+    pub fn size(&self) -> u64 {
+        self.record.size.load(Relaxed).min(self.capacity)
+    }
+}
+
+/// The messages of a live queue, under its lock.
+pub(super) struct Store<'a>(pub Pool<'a, Queues>);
+
+impl<'a> Store<'a> {
+    /// Link to the first queued message, whose number is one less; 0: none. The truth about what is queued.
+    fn head(&self) -> &'a AtomicU32 {
+        self.0.word(0)
+    }
+
+    fn tail(&self) -> &'a AtomicU32 {
+        self.0.word(1)
+    }
+
+    /// How many are queued.
+    #[inline]
+    pub fn count(&self) -> u32 {
+        self.0.word(2).load(Relaxed)
+    }
+
+    fn set_count(&self, count: u32) {
+        self.0.word(2).store(count, Relaxed);
+    }
+
+    /// Link to the first message that was flushed and is to be freed.
+    fn flushed(&self) -> &'a AtomicU32 {
+        self.0.word(3)
+    }
+
+    /// The waiter that is being given a message.
+    fn grantee(&self) -> &'a AtomicU32 {
+        self.0.word(4)
+    }
+
+    /// The number of that message.
+    fn granted(&self) -> &'a AtomicU32 {
+        self.0.word(5)
+    }
+
+    /// Its `refs` before.
+    fn refs_before(&self) -> &'a AtomicU32 {
+        self.0.word(6)
+    }
+
+    #[inline(always)]
+    fn message(&self, block: Block) -> Option<Message<'a>> {
+        let record = self.0.record(block.at)?;
+        Some(Message { number: (block.at / HEADER) as u32, record, capacity: block.size.checked_sub(HEADER)? })
+    }
+
+    /// The live message of this number.
+    #[inline(always)]
+    pub fn by_number(&self, number: u32) -> Option<Message<'a>> {
+        self.message(self.0.block(u64::from(number) * HEADER)?)
+    }
+
+    #[inline(always)]
+    fn by_link(&self, link: u32) -> Option<Message<'a>> {
+        self.by_number(link.checked_sub(1)?)
+    }
+
+    /// The live message whose content begins at this address of the calling process.
+    #[inline]
+    pub fn locate(&self, content: *const u8) -> Option<Message<'a>> {
+        self.message(self.0.block(self.0.offset_of(content)?.checked_sub(HEADER)?)?)
+    }
+
+    /// The address of a message's content.
+    #[inline]
+    pub fn content(&self, number: u32) -> Option<NonNull<u8>> {
+        self.0.address(u64::from(number) * HEADER + HEADER)
+    }
+
+    /// A new message, held by nobody: one that stays so is freed by a rebuild.
+    #[inline(always)]
+    pub fn alloc(&self, size: u64) -> Option<Message<'a>> {
+        let bytes = size.checked_add(HEADER)?;
+        let block = match self.0.alloc(bytes) {
+            Some(block) => block,
+            // A flush that was cut short left some.
+            None if self.free_flushed() => self.0.alloc(bytes)?,
+            None => return None,
+        };
+        let message = self.message(block)?;
+        step("queue: allocated");
+        message.record.refs.store(0, Relaxed);
+        message.record.size.store(size, Relaxed);
+        Some(message)
+    }
+
+    /// Copies content into a message, as much as there is room for.
+    ///
+    /// # Safety
+    ///
+    /// `data` is valid for reads of `size` bytes.
+    #[inline(always)]
+    pub unsafe fn fill(&self, message: &Message<'_>, data: *const u8, size: u64) {
+        if let Some(content) = self.content(message.number) {
+            // SAFETY: the block has this capacity; the caller's contract. They may overlap if the program sends what it has freed.
+            unsafe { core::ptr::copy(data, content.as_ptr(), size.min(message.capacity) as usize) };
+        }
+    }
+
+    /// Copies a message's content out, as much as there is room for.
+    ///
+    /// # Safety
+    ///
+    /// `buffer` is valid for writes of `room` bytes.
+    #[inline(always)]
+    pub unsafe fn read(&self, message: &Message<'_>, buffer: *mut u8, room: u64) {
+        if let Some(content) = self.content(message.number) {
+            // SAFETY: as in `fill`.
+            unsafe { core::ptr::copy(content.as_ptr(), buffer, message.size().min(room) as usize) };
+        }
+    }
+
+    /// Queues a message that `holders` hold from now on: behind all others, or in front of them.
+    #[inline(always)]
+    pub fn push(&self, message: &Message<'_>, holders: u32, urgent: bool) {
+        let link = message.number + 1;
+        let first = self.head().load(Relaxed);
+        message.record.next.store(if urgent { first } else { 0 }, Relaxed);
+        // Release, here and below: each of these stores is to be seen after those before it.
+        message.record.refs.store(LINKED | holders, Release);
+        step("queue: about to link");
+        if urgent || first == 0 {
+            self.head().store(link, Release);
+            step("queue: linked in front");
+            if first == 0 {
+                self.tail().store(link, Relaxed);
+            }
+        } else {
+            if let Some(last) = self.tail().load(Relaxed).checked_sub(1).and_then(|last| self.record(last)) {
+                last.next.store(link, Release);
+            }
+            step("queue: linked behind");
+            self.tail().store(link, Relaxed);
+        }
+        self.set_count(self.count() + 1);
+    }
+
+    fn record(&self, number: u32) -> Option<&'a Record> {
+        self.0.record_by_index(number)
+    }
+
+    /// Takes the first message out of the list. It stays `LINKED`: a rebuild frees it if nothing more comes.
+    #[inline(always)]
+    pub fn pop(&self) -> Option<Message<'a>> {
+        let message = self.by_link(self.head().load(Relaxed))?;
+        let next = message.record.next.load(Relaxed);
+        self.head().store(next, Release);
+        step("queue: unlinked");
+        if next == 0 {
+            self.tail().store(0, Relaxed);
+        }
+        self.set_count(self.count().saturating_sub(1));
+        Some(message)
+    }
+
+    /// One more holds a message that is not in the list (any more).
+    #[inline]
+    pub fn hold(&self, message: &Message<'_>) {
+        message.record.refs.store(message.holders() + 1, Release);
+        step("queue: held");
+    }
+
+    /// Frees a message that is not in the list (any more), unless somebody holds it.
+    #[inline(always)]
+    pub fn settle(&self, message: &Message<'_>) {
+        let holders = message.holders();
+        message.record.refs.store(holders, Release);
+        step("queue: not linked any more");
+        if holders == 0 {
+            self.0.free(u64::from(message.number) * HEADER);
+        }
+    }
+
+    /// One less holds it. The last one frees it, unless it is in the list.
+    #[inline]
+    pub fn let_go(&self, message: &Message<'_>) {
+        let refs = message.record.refs.load(Relaxed) - 1;
+        message.record.refs.store(refs, Release);
+        step("queue: let go");
+        if refs == 0 {
+            self.0.free(u64::from(message.number) * HEADER);
+        }
+    }
+
+    /// Gives a waiter a hold on a message. `tell` decides or ends its wait; a rebuild finds out whether it did.
+    pub fn grant<R>(&self, message: &Message<'_>, waiter: u32, tell: impl FnOnce() -> R) -> R {
+        let refs = message.record.refs.load(Relaxed);
+        self.granted().store(message.number, Relaxed);
+        self.refs_before().store(refs, Relaxed);
+        // Release: the rest of the note is there before, and the note before the hold.
+        self.grantee().store(waiter, Release);
+        step("queue: about to grant");
+        message.record.refs.store(refs + 1, Release);
+        step("queue: granted");
+        let told = tell();
+        step("queue: told");
+        self.grantee().store(0, Release);
+        told
+    }
+
+    /// Completes or takes back an unfinished grant: the hold is the waiter's, unless it `is_queued` still.
+    pub fn finish_grant(&self, is_queued: impl FnOnce(u32) -> bool) {
+        let waiter = self.grantee().load(Relaxed);
+        let message = self.by_number(self.granted().load(Relaxed)).filter(|_| waiter != 0);
+        if let Some(message) = message {
+            let hold = if is_queued(waiter) { 0 } else { 1 };
+            message.record.refs.store(self.refs_before().load(Relaxed) + hold, Relaxed);
+        }
+        self.grantee().store(0, Relaxed);
+    }
+
+    /// Takes all queued messages out of the list, to be freed. Returns how many.
+    pub fn flush(&self) -> u32 {
+        let (first, count) = (self.head().load(Relaxed), self.count());
+        if first == 0 {
+            return 0;
+        }
+        let flushed = self.flushed().load(Relaxed);
+        if flushed != 0
+            && let Some(last) = self.tail().load(Relaxed).checked_sub(1).and_then(|last| self.record(last))
+        {
+            last.next.store(flushed, Release);
+            step("queue: joined the flushed");
+        }
+        self.flushed().store(first, Release);
+        step("queue: flushed");
+        self.head().store(0, Release);
+        step("queue: emptied");
+        self.tail().store(0, Relaxed);
+        self.set_count(0);
+        count
+    }
+
+    /// Frees some of the flushed messages; false if there were none.
+    pub fn free_flushed(&self) -> bool {
+        let mut any = false;
+        for _ in 0..BATCH {
+            let Some(message) = self.by_link(self.flushed().load(Relaxed)) else { break };
+            self.flushed().store(message.record.next.load(Relaxed), Release);
+            step("queue: unlinked a flushed one");
+            self.settle(&message);
+            any = true;
+        }
+        any
+    }
+
+    /// Whether there are flushed messages.
+    pub fn has_flushed(&self) -> bool {
+        self.flushed().load(Relaxed) != 0
+    }
+
+    /// Makes everything consistent after a lock holder died: what is queued is what the links lead to from the head; what nobody
+    /// holds and is not queued is freed.
+    ///
+    /// `torn`: in the child of a fork. The links may be of different moments; what is linked and cannot be reached is queued
+    /// behind the rest.
+    pub fn rebuild(&self, torn: bool) {
+        // What an earlier rebuild left that died.
+        let records = (self.0.usable() / HEADER) as u32;
+        for record in (0..records).filter_map(|number| self.record(number)) {
+            let refs = record.refs.load(Relaxed);
+            if refs & REACHED != 0 {
+                record.refs.store(refs & !REACHED, Relaxed);
+            }
+        }
+        let mut order = Vec::new();
+        let mut link = self.head().load(Relaxed);
+        while let Some(message) = self.by_link(link) {
+            let refs = message.record.refs.load(Relaxed);
+            if refs & REACHED != 0 || refs & LINKED == 0 {
+                break;
+            }
+            message.record.refs.store(refs | REACHED, Relaxed);
+            order.push(message.number);
+            link = message.record.next.load(Relaxed);
+        }
+        self.0.rebuild(|block| {
+            let Some(message) = self.message(block) else { return false };
+            let refs = message.record.refs.load(Relaxed);
+            let reached = refs & REACHED != 0 || torn && refs & LINKED != 0;
+            if reached && refs & REACHED == 0 {
+                order.push(message.number);
+            }
+            let refs = refs & HOLDERS | if reached { LINKED } else { 0 };
+            message.record.refs.store(refs, Relaxed);
+            refs != 0
+        });
+        let links = order.iter().map(|number| number + 1);
+        for (&number, next) in order.iter().zip(links.clone().skip(1).chain([0])) {
+            if let Some(record) = self.record(number) {
+                record.next.store(next, Relaxed);
+            }
+        }
+        self.tail().store(links.clone().next_back().unwrap_or(0), Relaxed);
+        self.set_count(order.len() as u32);
+        self.flushed().store(0, Relaxed);
+        self.head().store(links.clone().next().unwrap_or(0), Release);
+    }
+}

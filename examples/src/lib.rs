@@ -1,0 +1,1 @@
+//! Examples are in `rust/` and `c/`.

@@ -1,0 +1,747 @@
+//! Pools: blocks of memory out of an extent, for heaps and for the messages of queues.
+//!
+//! An extent of a pool begins with a header, the page map and the owner's records; the user area, pages of 512 bytes, lies behind
+//! them. So what the program writes past a block's end never hits them, and every byte of the user area can be had.
+//!
+//! Blocks below 512 bytes come from pages that are cut into 16, 32, 64, 128 or 256 bytes, with a bitmap for each page. Larger ones
+//! are ranges of pages. Free ranges are in lists by length: one for each length below 64 pages, eight for each power of two above.
+//! A freed range is merged with its neighbours at once.
+//!
+//! *The truth is in the page map*: the tag of the first page of each range, and the bitmaps. Each change of it is one store, and the
+//! lists and counts follow from it. So [`Pool::rebuild`] makes a pool whole again whose lock holder died at any point. It also
+//! copes with a map whose parts are not of one moment, as the child of a fork finds it.
+//!
+//! Every method needs the lock of the object that owns the pool. Fields are atomics because the memory is shared, not because they
+//! race; Release marks the stores that the others must not overtake.
+//!
+//! # Safety
+//!
+//! Unsafe code here turns the beginning of an extent into references to atomics. It relies on the extent being as long as the
+//! pool's shape says, zeroed when the pool was made, and not released while a [`Pool`] exists.
+
+#![allow(unsafe_code)]
+
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use crate::Errno;
+use crate::atomic::{AtomicU32, AtomicU64, Ordering::*, Zeroed};
+use crate::extent::Extent;
+use crate::zeroed_struct;
+
+/// The size of a page of a pool in bytes.
+pub const PAGE: u64 = 512;
+
+/// How many pages a pool may have.
+pub const MAX_PAGES: u64 = 1 << 27;
+
+/// The user area begins at a multiple of this.
+const ALIGNMENT: u64 = 4096;
+
+/// Left free in front of the user area, for what a program writes in front of its first block.
+const GAP: u64 = 64;
+
+/// Block sizes below a page: 16 << class.
+const CLASSES: usize = 5;
+const MIN_SHIFT: u32 = 4;
+
+/// Free ranges of fewer pages have a list for each length.
+const EXACT: u32 = 64;
+const BINS: usize = 256;
+
+/// `Page::tag`: not the first page of anything.
+const INSIDE: u32 = 0;
+/// `Page::tag`: the first page of a free range. The low bits are its length.
+const FREE: u32 = 1 << 28;
+/// `Page::tag`: the last page of a free range of more than one page. The low bits are its length.
+const END: u32 = 2 << 28;
+/// `Page::tag`: the first page of a block. The low bits are its length.
+const LARGE: u32 = 3 << 28;
+/// `Page::tag`: cut into small blocks. The low bits are the class.
+const SMALL: u32 = 4 << 28;
+const KIND: u32 = 7 << 28;
+
+/// `Header::pins`: the owner is gone; the last pin takes the extent away.
+const ORPHAN: u32 = 1 << 31;
+
+zeroed_struct! {
+    struct Header {
+        /// Bytes in live blocks.
+        used: AtomicU64,
+        /// The block that was allocated last, plus one, until the owner says that its user is known.
+        claim: AtomicU64,
+        /// Whom the owner is allocating for, as it likes.
+        claimant: AtomicU32,
+        /// Users of the memory that the pool must not be taken away from.
+        pins: AtomicU32,
+        /// The owner's own.
+        words: [AtomicU32; 8],
+        /// Page plus one: the first of the pages of a class that have room.
+        open: [AtomicU32; CLASSES],
+        /// Page plus one: the page of a class that is kept although it is empty.
+        empty: [AtomicU32; CLASSES],
+        pad: [AtomicU32; 4],
+        /// Which bins are not empty.
+        occupied: [AtomicU64; BINS / 64],
+        /// Page plus one: the first free range of a bin.
+        bins: [AtomicU32; BINS],
+    }
+}
+
+zeroed_struct! {
+    struct Page {
+        tag: AtomicU32,
+        /// Of a small page: which blocks are live.
+        bits: AtomicU32,
+        /// Page plus one, in the list that this page is in.
+        next: AtomicU32,
+        prev: AtomicU32,
+    }
+}
+
+const _: () = assert!(size_of::<Header>().is_multiple_of(16) && size_of::<Page>() == 16);
+
+/// What uses a pool.
+pub trait Owner {
+    /// What the owner keeps about blocks, out of the program's reach.
+    type Record: Zeroed;
+    /// Records for each page. The owner allocates no blocks smaller than a page by this.
+    const RECORDS: u32;
+    /// Called between the stores of a change, for tests that stop there.
+    #[inline(always)]
+    fn step(_label: &'static str) {}
+}
+
+zeroed_struct! {
+    /// Where an object's pool is; part of the object's slot. Constant while the object is live.
+    pub struct PoolPlace {
+        offset: AtomicU64,
+        len: AtomicU64,
+        pages: AtomicU32,
+        pad: AtomicU32,
+    }
+}
+
+/// A pool, attached.
+pub struct Pool<'a, O: Owner> {
+    header: &'a Header,
+    map: &'a [Page],
+    records: &'a [O::Record],
+    extent: Extent,
+    /// Where in the extent the user area begins.
+    user: u64,
+    owner: PhantomData<O>,
+}
+
+/// A live block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// Offset in the user area.
+    pub at: u64,
+    /// Size in bytes, as counted.
+    pub size: u64,
+}
+
+/// The size of the block that a request for so many bytes gets; `None` if it does not fit into 64 bits.
+#[inline]
+pub fn block_size(bytes: u64) -> Option<u64> {
+    if bytes <= PAGE / 2 { Some(16 << class_of(bytes)) } else { bytes.checked_next_multiple_of(PAGE) }
+}
+
+/// The class of a request of at most half a page.
+#[inline]
+fn class_of(bytes: u64) -> usize {
+    // The number of bits of the largest offset in the block, less those of 16 bytes.
+    (u64::BITS - (bytes.max(16) - 1).leading_zeros() - MIN_SHIFT) as usize
+}
+
+/// Which blocks a page of this class has.
+fn all_of(class: usize) -> u32 {
+    u32::MAX >> (32 - (32 >> class))
+}
+
+/// The list for free ranges of this many pages.
+fn bin_of(pages: u32) -> usize {
+    if pages < EXACT {
+        return pages as usize;
+    }
+    let top = pages.ilog2();
+    (EXACT + (top - EXACT.ilog2()) * 8 + (pages >> (top - 3) & 7)) as usize
+}
+
+fn user_start<O: Owner>(pages: u64) -> u64 {
+    let map = pages * size_of::<Page>() as u64;
+    let records = pages * u64::from(O::RECORDS) * size_of::<O::Record>() as u64;
+    (size_of::<Header>() as u64 + map + records + GAP).next_multiple_of(ALIGNMENT)
+}
+
+/// Memory for a pool of so many bytes, all free. Returns how many pages it has. `NOMEM` if there is none, or not so much.
+pub fn obtain<O: Owner>(bytes: u64) -> Result<(Extent, u32), Errno> {
+    let pages = bytes.div_ceil(PAGE);
+    if !(1..=MAX_PAGES).contains(&pages) {
+        return Err(Errno::NOMEM);
+    }
+    let len = usize::try_from(user_start::<O>(pages) + pages * PAGE).map_err(|_| Errno::NOMEM)?;
+    let extent = Extent::obtain(len)?;
+    let place = PoolPlace::zeroed();
+    place.set(extent, pages as u32);
+    // SAFETY: nobody else knows the extent.
+    if let Some(pool) = unsafe { place.attach::<O>() } {
+        pool.put_free(0, pages as u32);
+    }
+    Ok((extent, pages as u32))
+}
+
+impl PoolPlace {
+    /// Says where the pool is.
+    pub fn set(&self, extent: Extent, pages: u32) {
+        self.offset.store(extent.offset, Relaxed);
+        self.len.store(extent.len, Relaxed);
+        self.pages.store(pages, Relaxed);
+    }
+
+    /// The memory.
+    pub fn extent(&self) -> Extent {
+        Extent { offset: self.offset.load(Relaxed), len: self.len.load(Relaxed) }
+    }
+
+    /// The size of the user area in bytes.
+    pub fn usable(&self) -> u64 {
+        u64::from(self.pages.load(Relaxed)) * PAGE
+    }
+
+    /// Takes the memory out, when the object ends: nobody finds it any more.
+    pub fn take(&self) -> Extent {
+        let extent = self.extent();
+        self.len.store(0, Relaxed);
+        extent
+    }
+
+    /// The pool, if there is one.
+    ///
+    /// # Safety
+    ///
+    /// What was `set` came from [`obtain`] of the same owner, and is not released for the life of the result.
+    #[inline(always)]
+    pub unsafe fn attach<O: Owner>(&self) -> Option<Pool<'_, O>> {
+        let extent = self.extent();
+        let pages = self.pages.load(Relaxed) as usize;
+        let start = extent.start()?.as_ptr();
+        let user = user_start::<O>(pages as u64);
+        if user + pages as u64 * PAGE > extent.len {
+            return None;
+        }
+        // SAFETY: the three lie one behind the other in front of the user area, which ends inside the extent; they are made of
+        // atomics and were zeroed. The caller vouches for the life of the memory.
+        unsafe {
+            let map = start.add(size_of::<Header>()).cast::<Page>();
+            let records = map.add(pages).cast::<O::Record>();
+            Some(Pool {
+                header: &*start.cast(),
+                map: core::slice::from_raw_parts(map, pages),
+                records: core::slice::from_raw_parts(records, pages * O::RECORDS as usize),
+                extent,
+                user,
+                owner: PhantomData,
+            })
+        }
+    }
+}
+
+impl<'a, O: Owner> Pool<'a, O> {
+    /// Allocates a block of at least this many bytes. `None` if there is none, and for 0 bytes.
+    #[inline(always)]
+    pub fn alloc(&self, bytes: u64) -> Option<Block> {
+        if bytes == 0 {
+            None
+        } else if bytes <= PAGE / 2 {
+            self.alloc_small(class_of(bytes))
+        } else {
+            self.alloc_large(bytes)
+        }
+    }
+
+    #[inline(always)]
+    fn alloc_small(&self, class: usize) -> Option<Block> {
+        let open = &self.header.open[class];
+        let mut first = open.load(Relaxed);
+        if first == 0 {
+            first = self.open_page(class)? + 1;
+        }
+        let page = self.map.get(first as usize - 1)?;
+        let bits = page.bits.load(Relaxed);
+        let block = bits.trailing_ones();
+        let next = bits | 1u32.checked_shl(block)?;
+        if next & !all_of(class) != 0 {
+            return None;
+        }
+        let at = u64::from(first - 1) * PAGE + (u64::from(block) << (MIN_SHIFT as usize + class));
+        let size = 16 << class;
+        self.header.claim.store(at + 1, Relaxed);
+        O::step("pool: claimed a small block");
+        // The change. Release: the claim is there before.
+        page.bits.store(next, Release);
+        O::step("pool: took a small block");
+        if self.header.empty[class].load(Relaxed) == first {
+            self.header.empty[class].store(0, Relaxed);
+        }
+        if next == all_of(class) {
+            self.unlink(open, first - 1);
+            O::step("pool: closed a full page");
+        }
+        self.add_used(size);
+        Some(Block { at, size })
+    }
+
+    /// Cuts a page into blocks.
+    #[cold]
+    fn open_page(&self, class: usize) -> Option<u32> {
+        let page = self.take_range(1, SMALL | class as u32)?;
+        self.link(&self.header.open[class], page);
+        O::step("pool: opened a page");
+        self.header.empty[class].store(page + 1, Relaxed);
+        Some(page)
+    }
+
+    fn alloc_large(&self, bytes: u64) -> Option<Block> {
+        let pages = bytes.div_ceil(PAGE);
+        if pages > self.map.len() as u64 {
+            return None;
+        }
+        let page = self.take_range(pages as u32, LARGE | pages as u32)?;
+        let block = Block { at: u64::from(page) * PAGE, size: pages * PAGE };
+        self.add_used(block.size);
+        Some(block)
+    }
+
+    /// Takes pages from a free range, giving the first one this tag. If there is none, after those small pages are given back
+    /// that are kept though empty.
+    fn take_range(&self, pages: u32, tag: u32) -> Option<u32> {
+        let (start, len) = match self.find(pages) {
+            Some(found) => found,
+            None if self.give_empty_pages() => self.find(pages)?,
+            None => return None,
+        };
+        let first = self.map.get(start as usize)?;
+        self.unlink_free(start, len);
+        O::step("pool: unlinked a free range");
+        if len > pages {
+            self.put_free(start + pages, len - pages);
+        } else if len > 1 {
+            self.set_tag(start + len - 1, INSIDE);
+        }
+        O::step("pool: split a free range");
+        if tag & KIND == SMALL {
+            first.bits.store(0, Relaxed);
+        } else {
+            self.header.claim.store(u64::from(start) * PAGE + 1, Relaxed);
+        }
+        // The change. Release: the rest of the range, the bitmap and the claim are there before.
+        first.tag.store(tag, Release);
+        O::step("pool: took a range");
+        Some(start)
+    }
+
+    /// A free range of at least this many pages, and its length.
+    fn find(&self, pages: u32) -> Option<(u32, u32)> {
+        let own = bin_of(pages);
+        let free = |link: u32| {
+            let start = link.checked_sub(1)?;
+            let tag = self.map.get(start as usize)?.tag.load(Relaxed);
+            (tag & KIND == FREE).then_some((start, tag & !KIND))
+        };
+        let fits = |&(_, len): &(u32, u32)| len >= pages;
+        if let Some(found) = free(self.header.bins[own].load(Relaxed)).filter(fits) {
+            return Some(found);
+        }
+        // Whatever is in a later bin fits.
+        let mut mask = u64::MAX.checked_shl(own as u32 % 64 + 1).unwrap_or(0);
+        for word in own / 64..BINS / 64 {
+            let found = self.header.occupied[word].load(Relaxed) & mask;
+            if found != 0 {
+                let bin = word * 64 + found.trailing_zeros() as usize;
+                return free(self.header.bins[bin].load(Relaxed)).filter(fits);
+            }
+            mask = u64::MAX;
+        }
+        // What is longest may be in this very bin, behind others that are too short.
+        let mut link = self.header.bins[own].load(Relaxed);
+        for _ in 0..self.map.len() {
+            let found = free(link)?;
+            if fits(&found) {
+                return Some(found);
+            }
+            link = self.map[found.0 as usize].next.load(Relaxed);
+        }
+        None
+    }
+
+    /// The live block that begins here, if there is one.
+    #[inline(always)]
+    pub fn block(&self, at: u64) -> Option<Block> {
+        let (number, rest) = ((at / PAGE) as usize, at % PAGE);
+        let page = self.map.get(number)?;
+        let tag = page.tag.load(Relaxed);
+        match tag & KIND {
+            SMALL => {
+                let size = PAGE.min(16 << (tag & !KIND));
+                let bit = 1 << (rest / size);
+                (rest.is_multiple_of(size) && page.bits.load(Relaxed) & bit != 0).then_some(Block { at, size })
+            }
+            LARGE => (rest == 0).then_some(Block { at, size: u64::from(tag & !KIND) * PAGE }),
+            _ => None,
+        }
+    }
+
+    /// Frees the block that begins here. `None`, and nothing happens, if no live block does.
+    #[inline(always)]
+    pub fn free(&self, at: u64) -> Option<Block> {
+        let block = self.block(at)?;
+        let number = (at / PAGE) as u32;
+        let page = &self.map[number as usize];
+        let tag = page.tag.load(Relaxed);
+        if tag & KIND == LARGE {
+            self.free_range(number, tag & !KIND);
+        } else {
+            self.free_small(number, page, (tag & !KIND) as usize, 1 << (at % PAGE / block.size))?;
+        }
+        self.header.used.store(self.used().saturating_sub(block.size), Relaxed);
+        Some(block)
+    }
+
+    #[inline(always)]
+    fn free_small(&self, number: u32, page: &Page, class: usize, bit: u32) -> Option<()> {
+        let (open, empty) = (self.header.open.get(class)?, &self.header.empty[class]);
+        let bits = page.bits.load(Relaxed);
+        // The change.
+        page.bits.store(bits & !bit, Release);
+        O::step("pool: freed a small block");
+        if bits == all_of(class) {
+            self.link(open, number);
+            O::step("pool: opened a page that was full");
+        }
+        if bits == bit {
+            // One empty page is kept, so that a block that comes and goes does not cost more.
+            if empty.load(Relaxed) == 0 {
+                empty.store(number + 1, Relaxed);
+            } else {
+                self.unlink(open, number);
+                O::step("pool: closed an empty page");
+                self.free_range(number, 1);
+            }
+        }
+        Some(())
+    }
+
+    /// Gives back the empty pages that are kept; false if there are none.
+    #[cold]
+    fn give_empty_pages(&self) -> bool {
+        let mut any = false;
+        for (open, empty) in self.header.open.iter().zip(&self.header.empty) {
+            if let Some(page) = empty.load(Relaxed).checked_sub(1).filter(|&page| (page as usize) < self.map.len()) {
+                empty.store(0, Relaxed);
+                self.unlink(open, page);
+                O::step("pool: gave an empty page back");
+                self.free_range(page, 1);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Frees a range, and merges it with free neighbours.
+    fn free_range(&self, page: u32, pages: u32) {
+        let (mut start, mut len) = (page, pages);
+        let next = page + pages;
+        let behind = self.free_at(next);
+        if let Some(more) = behind {
+            self.unlink_free(next, more);
+            len += more;
+        }
+        if let Some(more) = self.free_before(page) {
+            start = page - more;
+            self.unlink_free(start, more);
+            len += more;
+        }
+        O::step("pool: unlinked the neighbours");
+        // The change.
+        self.set_tag(start, FREE | len);
+        O::step("pool: freed a range");
+        if start != page {
+            self.set_tag(page, INSIDE);
+            if page - 1 != start {
+                self.set_tag(page - 1, INSIDE);
+            }
+        }
+        if behind.is_some() {
+            self.set_tag(next, INSIDE);
+        }
+        O::step("pool: merged a range");
+        self.put_free(start, len);
+    }
+
+    /// The length of the free range that begins here, if one does.
+    fn free_at(&self, page: u32) -> Option<u32> {
+        let tag = self.map.get(page as usize)?.tag.load(Relaxed);
+        let len = tag & !KIND;
+        (tag & KIND == FREE && len > 0 && len as usize <= self.map.len() - page as usize).then_some(len)
+    }
+
+    /// The length of the free range that ends in front of this page, if one does.
+    fn free_before(&self, page: u32) -> Option<u32> {
+        let last = page.checked_sub(1)?;
+        let tag = self.map.get(last as usize)?.tag.load(Relaxed);
+        let len = if tag & KIND == END { tag & !KIND } else { 1 };
+        self.free_at(page.checked_sub(len)?).filter(|&found| found == len)
+    }
+
+    /// Writes the tags of a free range, and puts it into its list.
+    fn put_free(&self, start: u32, len: u32) {
+        if len > 1 {
+            self.set_tag(start + len - 1, END | len);
+        }
+        self.set_tag(start, FREE | len);
+        let bin = bin_of(len);
+        self.link(&self.header.bins[bin], start);
+        let word = &self.header.occupied[bin / 64];
+        word.store(word.load(Relaxed) | 1 << (bin % 64), Relaxed);
+    }
+
+    fn unlink_free(&self, start: u32, len: u32) {
+        let bin = bin_of(len);
+        let list = &self.header.bins[bin];
+        self.unlink(list, start);
+        if list.load(Relaxed) == 0 {
+            let word = &self.header.occupied[bin / 64];
+            word.store(word.load(Relaxed) & !(1 << (bin % 64)), Relaxed);
+        }
+    }
+
+    /// Puts a page in front of a list.
+    fn link(&self, list: &AtomicU32, number: u32) {
+        let Some(page) = self.map.get(number as usize) else { return };
+        let first = list.load(Relaxed);
+        page.next.store(first, Relaxed);
+        page.prev.store(0, Relaxed);
+        if let Some(first) = self.linked(first) {
+            first.prev.store(number + 1, Relaxed);
+        }
+        list.store(number + 1, Relaxed);
+    }
+
+    fn unlink(&self, list: &AtomicU32, number: u32) {
+        let Some(page) = self.map.get(number as usize) else { return };
+        let (next, prev) = (page.next.load(Relaxed), page.prev.load(Relaxed));
+        match self.linked(prev) {
+            Some(before) => before.next.store(next, Relaxed),
+            None => list.store(next, Relaxed),
+        }
+        if let Some(behind) = self.linked(next) {
+            behind.prev.store(prev, Relaxed);
+        }
+    }
+
+    fn linked(&self, link: u32) -> Option<&Page> {
+        self.map.get(link.checked_sub(1)? as usize)
+    }
+
+    /// Release: what the tag makes reachable is there before.
+    fn set_tag(&self, page: u32, tag: u32) {
+        if let Some(page) = self.map.get(page as usize) {
+            page.tag.store(tag, Release);
+        }
+    }
+
+    fn add_used(&self, bytes: u64) {
+        self.header.used.store(self.used() + bytes, Relaxed);
+    }
+
+    /// Bytes in live blocks.
+    #[inline]
+    pub fn used(&self) -> u64 {
+        self.header.used.load(Relaxed)
+    }
+
+    /// The size of the user area in bytes.
+    #[inline]
+    pub fn usable(&self) -> u64 {
+        self.map.len() as u64 * PAGE
+    }
+
+    /// The address of a byte of the user area in this process.
+    #[inline]
+    pub fn address(&self, at: u64) -> Option<NonNull<u8>> {
+        address(self.extent, self.user.checked_add(at)?)
+    }
+
+    /// Where in the user area this address lies, if it does.
+    #[inline]
+    pub fn offset_of(&self, address: *const u8) -> Option<u64> {
+        self.extent.offset_of(address)?.checked_sub(self.user)
+    }
+
+    /// The record of the block that begins here.
+    #[inline]
+    pub fn record(&self, at: u64) -> Option<&'a O::Record> {
+        self.record_by_index((at / (PAGE / u64::from(O::RECORDS.max(1)))) as u32)
+    }
+
+    /// The record of this number: those of a page are numbered from page × [`Owner::RECORDS`] on.
+    #[inline]
+    pub fn record_by_index(&self, index: u32) -> Option<&'a O::Record> {
+        self.records.get(index as usize)
+    }
+
+    /// One of eight words for the owner's own use, zero at first. Others do not exist.
+    #[inline]
+    pub fn word(&self, number: usize) -> &'a AtomicU32 {
+        &self.header.words[number % 8]
+    }
+
+    /// Says whom the owner is going to allocate for.
+    #[inline]
+    pub fn claim_for(&self, whom: u32) {
+        self.header.claimant.store(whom, Relaxed);
+    }
+
+    /// The block that was allocated last, and for whom, if nobody has settled that since.
+    pub fn claim(&self) -> Option<(u64, u32)> {
+        Some((self.header.claim.load(Relaxed).checked_sub(1)?, self.header.claimant.load(Relaxed)))
+    }
+
+    /// Whoever the last block was allocated for has it.
+    #[inline]
+    pub fn settle(&self) {
+        // Release: what the owner did for the block comes before.
+        self.header.claim.store(0, Release);
+    }
+
+    /// One more user whom the memory must not be taken away from; see [`unpin`].
+    pub fn pin(&self) {
+        self.header.pins.fetch_add(1, Relaxed);
+    }
+
+    /// In the child of a fork, for an object that is live: nobody is taking its memory away.
+    pub fn adopt(&self) {
+        self.header.pins.fetch_and(!ORPHAN, Relaxed);
+    }
+
+    /// Makes everything follow from the page map, after a lock holder died, and in the child of a fork. `keep` is asked about each
+    /// live block; those that it does not keep are freed.
+    pub fn rebuild(&self, mut keep: impl FnMut(Block) -> bool) {
+        let header = self.header;
+        header.used.store(0, Relaxed);
+        for list in header.open.iter().chain(&header.empty).chain(&header.bins) {
+            list.store(0, Relaxed);
+        }
+        for word in &header.occupied {
+            word.store(0, Relaxed);
+        }
+        let pages = self.map.len() as u32;
+        // Where the free pages in front of this one begin.
+        let mut free = 0;
+        let mut at = 0;
+        while at < pages {
+            let page = &self.map[at as usize];
+            let tag = page.tag.load(Relaxed);
+            // A range that does not end inside the pool, and a page that is none's first: one free page.
+            let len = match tag & KIND {
+                FREE | LARGE if (1..=pages - at).contains(&(tag & !KIND)) => tag & !KIND,
+                _ => 1,
+            };
+            let start = u64::from(at) * PAGE;
+            let is_live = match tag & KIND {
+                LARGE if tag == LARGE | len => keep(Block { at: start, size: u64::from(len) * PAGE }),
+                SMALL => self.rebuild_small(at, page, (tag & !KIND) as usize, &mut keep),
+                _ => false,
+            };
+            if is_live {
+                self.forget_inside(at + 1, at + len);
+                self.put_free_run(free, at);
+                free = at + len;
+                if tag & KIND == LARGE {
+                    self.add_used(u64::from(len) * PAGE);
+                }
+            }
+            at += len;
+        }
+        self.put_free_run(free, pages);
+        header.claim.store(0, Relaxed);
+        header.claimant.store(0, Relaxed);
+    }
+
+    /// The small blocks of a page; false if none is live.
+    fn rebuild_small(&self, number: u32, page: &Page, class: usize, keep: &mut impl FnMut(Block) -> bool) -> bool {
+        let Some(open) = self.header.open.get(class) else { return false };
+        let size = 16u64 << class;
+        let mut bits = page.bits.load(Relaxed) & all_of(class);
+        for block in 0..32 >> class {
+            let at = u64::from(number) * PAGE + block * size;
+            if bits & 1 << block != 0 && !keep(Block { at, size }) {
+                bits &= !(1 << block);
+            }
+        }
+        page.bits.store(bits, Relaxed);
+        if bits != 0 && bits != all_of(class) {
+            self.link(open, number);
+        }
+        self.add_used(u64::from(bits.count_ones()) * size);
+        bits != 0
+    }
+
+    /// The pages from `start` to before `end` are free.
+    fn put_free_run(&self, start: u32, end: u32) {
+        if start < end {
+            // A death in between leaves pages that are none's first, which are free.
+            self.forget_inside(start + 1, end);
+            self.put_free(start, end - start);
+        }
+    }
+
+    fn forget_inside(&self, start: u32, end: u32) {
+        for page in &self.map[start as usize..end.max(start) as usize] {
+            page.tag.store(INSIDE, Relaxed);
+        }
+    }
+}
+
+fn address(extent: Extent, at: u64) -> Option<NonNull<u8>> {
+    extent.at(at)
+}
+
+fn pins(extent: Extent) -> Option<NonNull<AtomicU32>> {
+    let header = extent.start()?.cast::<Header>();
+    // SAFETY: inside the header.
+    Some(unsafe { NonNull::new_unchecked(&raw mut (*header.as_ptr()).pins) })
+}
+
+/// Takes away the memory of a pool whose owner has ended: now, or when the last pin is gone.
+///
+/// # Safety
+///
+/// The extent is that of a pool. Nobody uses it any more but those who have it pinned. Once for each pool.
+pub unsafe fn abandon(extent: Extent) {
+    let Some(pins) = pins(extent) else { return };
+    // SAFETY: the caller's contract. AcqRel: what the others did with the memory comes before its release.
+    if unsafe { pins.as_ref() }.fetch_or(ORPHAN, AcqRel) == 0 {
+        // SAFETY: the caller's contract.
+        unsafe { extent.release() };
+    }
+}
+
+/// Takes a pin back. The last one of a pool without owner takes the memory away.
+///
+/// # Safety
+///
+/// The caller has a pin on the pool of this extent, and does not use the memory any more.
+pub unsafe fn unpin(extent: Extent) {
+    let Some(pins) = pins(extent) else { return };
+    // SAFETY: pinned until here. AcqRel as in `abandon`.
+    if unsafe { pins.as_ref() }.fetch_sub(1, AcqRel) == ORPHAN + 1 {
+        // SAFETY: no owner, no other pin.
+        unsafe { extent.release() };
+    }
+}

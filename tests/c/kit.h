@@ -188,10 +188,15 @@ KIT_UNUSED static void mark(const char *text)
 	__atomic_store_n(&kit_marks[i].written, 1, __ATOMIC_RELEASE);
 }
 
-/* How many marks there are: `until(mark_count() == n)` lets others leave theirs where SCHED_FIFO does not order them. */
+/* How many marks there are, up to the first that is still being written: `until(mark_count() == n)` lets others leave
+ * theirs where SCHED_FIFO does not order them. */
 KIT_UNUSED static int mark_count(void)
 {
-	return __atomic_load_n(&kit_mark_count, __ATOMIC_ACQUIRE);
+	int i = 0;
+
+	while (i < KIT_MARKS && __atomic_load_n(&kit_marks[i].written, __ATOMIC_ACQUIRE))
+		i++;
+	return i;
 }
 
 /* Forgets the marks; only while no other thread leaves any. */

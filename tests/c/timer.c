@@ -222,7 +222,7 @@ static void huge_values_do_not_wrap(void)
 
 	for (i = 0; i < 3; i++)
 		start_thread(spin_for_ever, &values[i]);
-	until(__atomic_load_n(&kit_mark_count, __ATOMIC_ACQUIRE) >= 3);
+	until(mark_count() >= 3);
 	kit_nap(50 * MS);
 	expect_marks("spin spin spin");
 }

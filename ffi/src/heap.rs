@@ -28,31 +28,30 @@ pub(crate) unsafe fn bind(label: *const c_char, limit: RTIME) -> Result<usize> {
     HeapRef::bind(unsafe { wanted(label) }?, RelativeTicks(limit).into()).map(|found| found.handle().to_raw())
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn alloc(
     desc: *mut RT_HEAP,
     size: usize,
     strict: bool,
-    timeout: Timeout,
+    timeout: impl FnOnce() -> Timeout,
     blockp: *mut *mut c_void,
 ) -> c_int {
-    let attempt = || -> Result<()> {
-        // SAFETY: the shims' contract.
-        let (heap, block) = unsafe { (heap(desc)?, output(blockp)?) };
-        let address = heap.alloc_raw(size, strict, Timeout::NONE)?;
+    // SAFETY: the shims' contract.
+    if let (Ok(heap), Ok(block)) = unsafe { (heap(desc), output(blockp)) }
+        && let Some(address) = heap.alloc_uncontended(size)
+    {
         block.write(address.as_ptr().cast());
-        Ok(())
-    };
-    // What is there first.
-    match attempt() {
-        Ok(()) => 0,
-        // SAFETY: the shims' contract.
-        Err(_) => unsafe { alloc_contended(desc, size, strict, timeout, blockp) },
+        return 0;
     }
+    // SAFETY: the shims' contract.
+    unsafe { alloc_contended(desc, size, strict, timeout(), blockp) }
 }
 
+/// Out of line, and of the same kind as the shim, so that the common case needs little of the stack.
 #[cold]
-unsafe fn alloc_contended(
+#[inline(never)]
+#[expect(improper_ctypes_definitions, reason = "C does not call it")]
+unsafe extern "C-unwind" fn alloc_contended(
     desc: *mut RT_HEAP,
     size: usize,
     strict: bool,
@@ -79,10 +78,24 @@ unsafe fn alloc_contended(
     })
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn free(desc: *mut RT_HEAP, block: *mut c_void) -> c_int {
     // SAFETY: the shims' contract; that nobody uses the block any more is the program's.
-    ret(unsafe { heap(desc) }.and_then(|heap| unsafe { heap.free_raw(block.cast()) }))
+    match unsafe { heap(desc) } {
+        // SAFETY: as above.
+        Ok(heap) if unsafe { heap.free_uncontended(block.cast()) } => 0,
+        Ok(heap) => free_contended(heap, block),
+        Err(error) => ret(Err(error)),
+    }
+}
+
+/// Out of line, as `alloc_contended`.
+#[cold]
+#[inline(never)]
+#[expect(improper_ctypes_definitions, reason = "C does not call it")]
+extern "C-unwind" fn free_contended(heap: HeapRef, block: *mut c_void) -> c_int {
+    // SAFETY: as in `free`.
+    ret(unsafe { heap.free_raw(block.cast()) })
 }
 
 pub(crate) fn info(seen: &HeapInfo, mode: c_int) -> RT_HEAP_INFO {
@@ -129,7 +142,7 @@ pub unsafe extern "C-unwind" fn rt_heap_alloc(
     blockp: *mut *mut c_void,
 ) -> c_int {
     // SAFETY: the shims' contract.
-    unsafe { alloc(heap, size, false, RelativeTicks(timeout).into(), blockp) }
+    unsafe { alloc(heap, size, false, || RelativeTicks(timeout).into(), blockp) }
 }
 
 /// Allocates a block; date in ticks.
@@ -141,7 +154,7 @@ pub unsafe extern "C-unwind" fn rt_heap_alloc_until(
     blockp: *mut *mut c_void,
 ) -> c_int {
     // SAFETY: the shims' contract.
-    unsafe { alloc(heap, size, false, DateTicks(timeout).into(), blockp) }
+    unsafe { alloc(heap, size, false, || DateTicks(timeout).into(), blockp) }
 }
 
 /// Allocates a block; date as a timespec.
@@ -153,7 +166,7 @@ pub unsafe extern "C-unwind" fn rt_heap_alloc_timed(
     blockp: *mut *mut c_void,
 ) -> c_int {
     // SAFETY: the shims' contract.
-    unsafe { alloc(heap, size, false, limit(date), blockp) }
+    unsafe { alloc(heap, size, false, || limit(date), blockp) }
 }
 
 /// Frees a block.

@@ -25,45 +25,121 @@ pub(crate) unsafe fn bind(label: *const c_char, limit: RTIME) -> Result<usize> {
 }
 
 /// How many bytes were copied, or, `whole`, the size of the message, which may be more than there is room for.
-#[inline]
-pub(crate) unsafe fn read(desc: *mut RT_QUEUE, buf: *mut c_void, size: usize, whole: bool, timeout: Timeout) -> isize {
+#[inline(always)]
+pub(crate) unsafe fn read(
+    desc: *mut RT_QUEUE,
+    buf: *mut c_void,
+    size: usize,
+    whole: bool,
+    timeout: impl FnOnce() -> Timeout,
+) -> isize {
     if size == 0 {
         return 0;
     }
-    let attempt = |timeout| {
+    // SAFETY: the shims' contract.
+    if let Ok(queue) = unsafe { queue(desc) }
+        && !buf.is_null()
+        // SAFETY: the shims' contract.
+        && let Some(found) = unsafe { queue.read_uncontended(buf.cast(), size) }
+    {
+        return (if whole { found } else { found.min(size) }) as isize;
+    }
+    // SAFETY: the shims' contract.
+    unsafe { read_contended(desc, buf, size, whole, timeout()) }
+}
+
+/// Out of line, and of the same kind as the shims, so that the common case needs little of the stack; as are those below.
+#[cold]
+#[inline(never)]
+#[expect(improper_ctypes_definitions, reason = "C does not call it")]
+unsafe extern "C-unwind" fn read_contended(
+    desc: *mut RT_QUEUE,
+    buf: *mut c_void,
+    size: usize,
+    whole: bool,
+    timeout: Timeout,
+) -> isize {
+    waiting_for_count(|| {
         if buf.is_null() {
             return Err(Error::Invalid);
         }
         // SAFETY: the shims' contract.
         let found = unsafe { queue(desc)?.read_raw(buf.cast(), size, timeout) }?;
         Ok(if whole { found } else { found.min(size) })
-    };
-    // One that is there first.
-    match attempt(Timeout::NONE) {
-        Ok(count) => count as isize,
-        Err(_) => waiting_for_count(|| attempt(timeout)),
-    }
+    })
 }
 
-#[inline]
-unsafe fn receive(desc: *mut RT_QUEUE, bufp: *mut *mut c_void, timeout: Timeout) -> isize {
-    let attempt = |timeout| {
+#[inline(always)]
+unsafe fn receive(desc: *mut RT_QUEUE, bufp: *mut *mut c_void, timeout: impl FnOnce() -> Timeout) -> isize {
+    // SAFETY: the shims' contract.
+    if let (Ok(queue), Ok(buf)) = unsafe { (queue(desc), output(bufp)) }
+        && let Some((content, size)) = queue.receive_uncontended()
+    {
+        buf.write(content.as_ptr().cast());
+        return size as isize;
+    }
+    // SAFETY: the shims' contract.
+    unsafe { receive_contended(desc, bufp, timeout()) }
+}
+
+#[cold]
+#[inline(never)]
+#[expect(improper_ctypes_definitions, reason = "C does not call it")]
+unsafe extern "C-unwind" fn receive_contended(desc: *mut RT_QUEUE, bufp: *mut *mut c_void, timeout: Timeout) -> isize {
+    waiting_for_count(|| {
         // SAFETY: the shims' contract.
         let (queue, buf) = unsafe { (queue(desc)?, output(bufp)?) };
         let (content, size) = queue.receive_raw(timeout)?;
         buf.write(content.as_ptr().cast());
         Ok(size)
-    };
-    // One that is there first.
-    match attempt(Timeout::NONE) {
-        Ok(size) => size as isize,
-        Err(_) => waiting_for_count(|| attempt(timeout)),
+    })
+}
+
+fn count(work: impl Fn() -> Result<u32>) -> c_int {
+    ret_count(work().map(|count| count as usize)) as c_int
+}
+
+#[cold]
+#[inline(never)]
+unsafe extern "C-unwind" fn alloc_contended(desc: *mut RT_QUEUE, size: usize) -> *mut c_void {
+    // SAFETY: the shims' contract.
+    match unsafe { queue(desc) }.and_then(|queue| queue.alloc_raw(size)) {
+        Ok(content) => content.as_ptr().cast(),
+        Err(_) => core::ptr::null_mut(),
     }
 }
 
-#[inline]
-fn count(work: impl Fn() -> Result<u32>) -> c_int {
-    ret_count(work().map(|count| count as usize)) as c_int
+#[cold]
+#[inline(never)]
+unsafe extern "C-unwind" fn free_contended(desc: *mut RT_QUEUE, buf: *mut c_void) -> c_int {
+    // SAFETY: the shims' contract.
+    ret(unsafe { queue(desc) }.and_then(|queue| queue.free_raw(buf.cast())))
+}
+
+#[cold]
+#[inline(never)]
+#[expect(improper_ctypes_definitions, reason = "C does not call it")]
+unsafe extern "C-unwind" fn send_contended(
+    desc: *mut RT_QUEUE,
+    buf: *const c_void,
+    size: usize,
+    mode: SendMode,
+) -> c_int {
+    // SAFETY: the shims' contract.
+    count(|| unsafe { queue(desc) }?.send_raw(buf.cast(), size, mode))
+}
+
+#[cold]
+#[inline(never)]
+#[expect(improper_ctypes_definitions, reason = "C does not call it")]
+unsafe extern "C-unwind" fn write_contended(
+    desc: *mut RT_QUEUE,
+    buf: *const c_void,
+    size: usize,
+    mode: SendMode,
+) -> c_int {
+    // SAFETY: the shims' contract.
+    count(|| unsafe { queue(desc)?.write_raw(buf.cast(), size, mode) })
 }
 
 /// Makes a queue.
@@ -97,17 +173,26 @@ pub unsafe extern "C-unwind" fn rt_queue_delete(desc: *mut RT_QUEUE) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn rt_queue_alloc(desc: *mut RT_QUEUE, size: usize) -> *mut c_void {
     // SAFETY: the shims' contract.
-    match unsafe { queue(desc) }.and_then(|queue| queue.alloc_raw(size)) {
-        Ok(content) => content.as_ptr().cast(),
-        Err(_) => core::ptr::null_mut(),
+    if let Ok(queue) = unsafe { queue(desc) }
+        && let Some(content) = queue.alloc_uncontended(size)
+    {
+        return content.as_ptr().cast();
     }
+    // SAFETY: the shims' contract.
+    unsafe { alloc_contended(desc, size) }
 }
 
 /// Lets go of a message.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn rt_queue_free(desc: *mut RT_QUEUE, buf: *mut c_void) -> c_int {
     // SAFETY: the shims' contract.
-    ret(unsafe { queue(desc) }.and_then(|queue| queue.free_raw(buf.cast())))
+    if let Ok(queue) = unsafe { queue(desc) }
+        && queue.free_uncontended(buf.cast())
+    {
+        return 0;
+    }
+    // SAFETY: the shims' contract.
+    unsafe { free_contended(desc, buf) }
 }
 
 /// Sends a message.
@@ -120,7 +205,13 @@ pub unsafe extern "C-unwind" fn rt_queue_send(
 ) -> c_int {
     let mode = SendMode::from_bits_retain(mode as u32);
     // SAFETY: the shims' contract.
-    count(|| unsafe { queue(desc) }?.send_raw(buf.cast(), size, mode))
+    if let Ok(queue) = unsafe { queue(desc) }
+        && queue.send_uncontended(buf.cast(), size, mode)
+    {
+        return 0;
+    }
+    // SAFETY: the shims' contract.
+    unsafe { send_contended(desc, buf, size, mode) }
 }
 
 /// Sends a copy.
@@ -133,7 +224,14 @@ pub unsafe extern "C-unwind" fn rt_queue_write(
 ) -> c_int {
     let mode = SendMode::from_bits_retain(mode as u32);
     // SAFETY: the shims' contract.
-    count(|| unsafe { queue(desc)?.write_raw(buf.cast(), size, mode) })
+    if let Ok(queue) = unsafe { queue(desc) }
+        // SAFETY: the shims' contract.
+        && unsafe { queue.write_uncontended(buf.cast(), size, mode) }
+    {
+        return 0;
+    }
+    // SAFETY: the shims' contract.
+    unsafe { write_contended(desc, buf, size, mode) }
 }
 
 /// Receives a message; relative timeout.
@@ -144,7 +242,7 @@ pub unsafe extern "C-unwind" fn rt_queue_receive(
     timeout: RTIME,
 ) -> isize {
     // SAFETY: the shims' contract.
-    unsafe { receive(queue, bufp, RelativeTicks(timeout).into()) }
+    unsafe { receive(queue, bufp, || RelativeTicks(timeout).into()) }
 }
 
 /// Receives a message; date in ticks.
@@ -155,14 +253,14 @@ pub unsafe extern "C-unwind" fn rt_queue_receive_until(
     timeout: RTIME,
 ) -> isize {
     // SAFETY: the shims' contract.
-    unsafe { receive(queue, bufp, DateTicks(timeout).into()) }
+    unsafe { receive(queue, bufp, || DateTicks(timeout).into()) }
 }
 
 /// Receives a message: the name before 2.2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn rt_queue_recv(queue: *mut RT_QUEUE, bufp: *mut *mut c_void, timeout: RTIME) -> isize {
     // SAFETY: the shims' contract.
-    unsafe { receive(queue, bufp, RelativeTicks(timeout).into()) }
+    unsafe { receive(queue, bufp, || RelativeTicks(timeout).into()) }
 }
 
 /// Receives a message; date as a timespec.
@@ -173,7 +271,7 @@ pub unsafe extern "C-unwind" fn rt_queue_receive_timed(
     date: *const timespec,
 ) -> isize {
     // SAFETY: the shims' contract.
-    unsafe { receive(queue, bufp, limit(date)) }
+    unsafe { receive(queue, bufp, || limit(date)) }
 }
 
 /// Copies a message; relative timeout.
@@ -185,7 +283,7 @@ pub unsafe extern "C-unwind" fn rt_queue_read(
     timeout: RTIME,
 ) -> isize {
     // SAFETY: the shims' contract.
-    unsafe { read(queue, buf, size, false, RelativeTicks(timeout).into()) }
+    unsafe { read(queue, buf, size, false, || RelativeTicks(timeout).into()) }
 }
 
 /// Copies a message; date in ticks.
@@ -197,7 +295,7 @@ pub unsafe extern "C-unwind" fn rt_queue_read_until(
     timeout: RTIME,
 ) -> isize {
     // SAFETY: the shims' contract.
-    unsafe { read(queue, buf, size, false, DateTicks(timeout).into()) }
+    unsafe { read(queue, buf, size, false, || DateTicks(timeout).into()) }
 }
 
 /// Copies a message; date as a timespec.
@@ -209,7 +307,7 @@ pub unsafe extern "C-unwind" fn rt_queue_read_timed(
     date: *const timespec,
 ) -> isize {
     // SAFETY: the shims' contract.
-    unsafe { read(queue, buf, size, false, limit(date)) }
+    unsafe { read(queue, buf, size, false, || limit(date)) }
 }
 
 /// Frees all queued messages.

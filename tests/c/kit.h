@@ -19,7 +19,7 @@
  * Checks may fail in any thread: the process ends at once, without running exit hooks.
  *
  * Define KIT_NO_ALCHEMY before including to leave <alchemy/task.h> and what needs it out (native/ tests),
- * KIT_SECONDS to change the watchdog's limit (20; the environment variable of that name wins), KIT_STORM where tasks of
+ * KIT_SECONDS to change the watchdog's limit (60; the environment variable of that name wins), KIT_STORM where tasks of
  * several priorities contend for long: the thread sanitizer's own locks spin, for ever if who spins keeps the CPU from the
  * task that holds one, so such cases do not run beside it under SCHED_FIFO.
  */
@@ -46,7 +46,7 @@
 #endif
 
 #ifndef KIT_SECONDS
-#define KIT_SECONDS 20
+#define KIT_SECONDS 60
 #endif
 
 #define KIT_UNUSED __attribute__((unused))

@@ -274,7 +274,7 @@ fn judge(ended: Option<ExitStatus>, text: String) -> Outcome {
 /// Past the program's own watchdog, which says more.
 fn limit() -> Duration {
     let seconds = std::env::var("KIT_SECONDS").ok().and_then(|text| text.parse().ok());
-    Duration::from_secs(seconds.unwrap_or(20) + 10)
+    Duration::from_secs(seconds.unwrap_or(60) + 10)
 }
 
 /// Waits for the end, `None` if it had to be killed (with the processes it started).

@@ -183,11 +183,10 @@ impl BufferRef {
     /// # Safety
     ///
     /// As for [`BufferRef::read_to`].
-    #[inline]
+    #[inline(always)]
     pub unsafe fn read_uncontended(self, memory: *mut u8, len: usize) -> bool {
-        let _section = Section::enter();
         // SAFETY: the caller's contract.
-        unsafe { super::transfer_fast(&SPACE, self.0, Direction::Read, Piece { address: memory, len }) }
+        unsafe { super::transfer_uncontended(&SPACE, self.0, Direction::Read, Piece { address: memory, len }) }
     }
 
     /// The first half of [`BufferRef::write_from`], likewise.
@@ -195,12 +194,11 @@ impl BufferRef {
     /// # Safety
     ///
     /// As for [`BufferRef::write_from`].
-    #[inline]
+    #[inline(always)]
     pub unsafe fn write_uncontended(self, memory: *const u8, len: usize) -> bool {
-        let _section = Section::enter();
         let piece = Piece { address: memory.cast_mut(), len };
         // SAFETY: the caller's contract.
-        unsafe { super::transfer_fast(&SPACE, self.0, Direction::Write, piece) }
+        unsafe { super::transfer_uncontended(&SPACE, self.0, Direction::Write, piece) }
     }
 
     /// Drops all that is stored; then waiting writers are served (`rt_buffer_clear`). Any thread may; it does not block.

@@ -415,24 +415,23 @@ fn in_section<R>(space: &Space, handle: Handle, work: impl FnOnce(&BufferSlot, &
     result
 }
 
-/// The uncontended transfer: nobody waits, and it can be done at once. False decides nothing.
+/// Copies all of a piece, in the ordinary case; see [`Space::attempt`].
 ///
 /// # Safety
 ///
 /// As for [`transfer`].
 #[inline(always)]
-pub(crate) unsafe fn transfer_fast(space: &Space, handle: Handle, direction: Direction, piece: Piece) -> bool {
-    let Ok(slot) = space.object::<BufferSlot>(handle) else { return false };
-    let _held = space.lock(&slot.head.place(handle));
-    let word = slot.head.state.load();
-    let ordinary = handle.check(word).is_ok() && !word.has_waiters() && !slot.head.site.has_decided();
-    if !ordinary || piece.len as u64 > slot.available(direction) {
-        return false;
-    }
-    // SAFETY: the caller's contract; so many bytes are available.
-    let next = unsafe { slot.copy(direction, piece.address, piece.len as u64) };
-    slot.position(direction).store(next, Relaxed);
-    true
+pub(crate) unsafe fn transfer_uncontended(space: &Space, handle: Handle, direction: Direction, piece: Piece) -> bool {
+    let moved = space.attempt(handle, |slot: &BufferSlot| {
+        if piece.len as u64 > slot.available(direction) {
+            return None;
+        }
+        // SAFETY: the caller's contract; so many bytes are available.
+        let next = unsafe { slot.copy(direction, piece.address, piece.len as u64) };
+        slot.position(direction).store(next, Relaxed);
+        Some(())
+    });
+    moved.is_some()
 }
 
 /// Reads or writes; returns how many bytes.

@@ -188,11 +188,27 @@ impl HeapRef {
     ///
     /// As for [`HeapRef::alloc`]. [`Error::Invalid`]: also a wrong size for a single block.
     #[doc(alias = "rt_heap_alloc")]
-    #[inline]
     pub fn alloc_raw(self, size: usize, strict: bool, timeout: impl Into<Timeout>) -> Result<NonNull<u8>> {
         let _section = Section::enter();
         let request = Request { size: size as u64, pinned: false, strict };
         super::alloc(&SPACE, self.0, request, timeout.into(), runtime::me).map(|granted| granted.address)
+    }
+
+    /// The first half of [`HeapRef::alloc_raw`], for the C interface: a block that is there, if nothing is out of the ordinary. `None`
+    /// decides nothing.
+    #[inline(always)]
+    pub fn alloc_uncontended(self, size: usize) -> Option<NonNull<u8>> {
+        super::alloc_uncontended(&SPACE, self.0, size as u64)
+    }
+
+    /// The first half of [`HeapRef::free_raw`], likewise: whether the block has been freed.
+    ///
+    /// # Safety
+    ///
+    /// As for [`HeapRef::free_raw`].
+    #[inline(always)]
+    pub unsafe fn free_uncontended(self, address: *const u8) -> bool {
+        super::free_uncontended(&SPACE, self.0, address)
     }
 
     /// Frees a block of [`HeapRef::alloc_raw`], and serves those who wait for memory (`rt_heap_free`). Any thread may; it does
@@ -206,7 +222,6 @@ impl HeapRef {
     ///
     /// The block is not that of a [`Block`], and nobody uses it any more.
     #[doc(alias = "rt_heap_free")]
-    #[inline]
     pub unsafe fn free_raw(self, address: *const u8) -> Result<()> {
         let _section = Section::enter();
         super::free(&SPACE, self.0, address)

@@ -182,7 +182,6 @@ impl HeapSlot {
     }
 
     /// Under the lock: a block if there is one now.
-    #[inline(always)]
     fn take(&self, handle: Handle, request: &Request) -> Result<Option<Granted>> {
         handle.check(self.head.state.load())?;
         let pool = self.pool().ok_or(Error::Invalid)?;
@@ -239,9 +238,9 @@ pub(crate) fn create(space: &Space, name: Name, size: u64, mode: Mode, ready: im
     if !(1..SIZE_LIMIT).contains(&size) || !Mode::all().contains(mode) {
         return Err(Error::Invalid);
     }
-    let (extent, pages) = pool::obtain::<Heaps>(size).map_err(|_| Error::NoMemory)?;
+    let area = pool::obtain::<Heaps>(size).map_err(|_| Error::NoMemory)?;
     let fill = |slot: &HeapSlot| {
-        slot.memory.set(extent, pages);
+        slot.memory.set(area);
         slot.mode.store(mode.bits(), Relaxed);
         slot.size.store(size, Relaxed);
     };
@@ -251,7 +250,7 @@ pub(crate) fn create(space: &Space, name: Name, size: u64, mode: Mode, ready: im
     };
     space.create::<HeapSlot>(name, (false, 0), fill, ready).inspect_err(|_| {
         // SAFETY: the heap never became live: nobody has used the memory.
-        unsafe { pool::abandon(extent) };
+        unsafe { pool::abandon(area.extent) };
     })
 }
 
@@ -262,8 +261,36 @@ pub(crate) fn delete(space: &Space, handle: Handle) -> Result<()> {
     Ok(())
 }
 
+/// Allocates a block that is there, in the ordinary case; see [`Space::attempt`].
+#[inline(always)]
+pub(crate) fn alloc_uncontended(space: &Space, handle: Handle, size: u64) -> Option<NonNull<u8>> {
+    space.attempt(handle, |slot: &HeapSlot| {
+        if slot.mode().contains(Mode::SINGLE) {
+            return None;
+        }
+        let pool = slot.pool()?;
+        let block = pool.alloc(size)?;
+        step("heap: allocated");
+        let address = pool.address(block.at);
+        pool.settle();
+        address
+    })
+}
+
+/// Frees a block, in the ordinary case; see [`Space::attempt`].
+#[inline(always)]
+pub(crate) fn free_uncontended(space: &Space, handle: Handle, address: *const u8) -> bool {
+    let freed = space.attempt(handle, |slot: &HeapSlot| {
+        if slot.mode().contains(Mode::SINGLE) {
+            return None;
+        }
+        let pool = slot.pool()?;
+        pool.free_block(pool.block(pool.offset_of(address)?)?)
+    });
+    freed.is_some()
+}
+
 /// Allocates a block, waiting for it as long as `timeout` says.
-#[inline]
 pub(crate) fn alloc<'a>(
     space: &'a Space,
     handle: Handle,
@@ -328,7 +355,6 @@ fn alloc_slow<'a>(
 }
 
 /// Frees the block at this address of the calling process, and serves those who wait for memory.
-#[inline]
 pub(crate) fn free(space: &Space, handle: Handle, address: *const u8) -> Result<()> {
     free_where(space, handle, |pool| pool.offset_of(address))
 }
@@ -338,7 +364,6 @@ pub(crate) fn free_at(space: &Space, handle: Handle, at: u64) -> Result<()> {
     free_where(space, handle, |_| Some(at))
 }
 
-#[inline(always)]
 fn free_where(space: &Space, handle: Handle, locate: impl FnOnce(&Pool<'_, Heaps>) -> Option<u64>) -> Result<()> {
     let slot = space.object::<HeapSlot>(handle)?;
     let place = slot.head.place(handle);

@@ -50,3 +50,41 @@ fn holders_die_at_every_step() {
         assert!(poll(4096).is_ok());
     }
 }
+
+/// Whoever dies in an attempt leaves no block that nobody knows of, and frees one or does not.
+#[test]
+fn those_who_attempt_die_at_every_step() {
+    let labels = [
+        "heap: allocated",
+        "pool: claimed a small block",
+        "pool: took a small block",
+        "pool: opened a page",
+        "pool: closed a full page",
+        "pool: took a range",
+        "pool: freed a small block",
+        "pool: opened a page that was full",
+        "pool: freed a range",
+        "pool: merged a range",
+    ];
+    for label in labels {
+        let space = space();
+        let heap = create(space, Name::default(), 8192, Mode::PRIORITY, |_| ()).unwrap();
+        // The sizes that the thread came to know of.
+        let (tell, told) = mpsc::channel();
+        let died = die_at(label, 1, move || {
+            let blocks: Vec<_> = [600, 256, 256, 256]
+                .map(|size| alloc_uncontended(space, heap, size).inspect(|_| tell.send(size).unwrap()))
+                .into();
+            for block in blocks {
+                assert!(free_uncontended(space, heap, block.unwrap().as_ptr()));
+            }
+        });
+        assert!(died, "never came to {label}");
+        let known: u64 = told.try_iter().map(|size| if size == 600 { 1024 } else { size }).sum();
+        let used = inquire(space, heap).unwrap().used;
+        let is_freeing = label.contains("freed") || label.contains("merged") || label.contains("was full");
+        assert!(if is_freeing { used < known } else { used == known }, "{label}: {used} of {known}");
+        assert!(alloc_uncontended(space, heap, 16).is_some());
+        delete(space, heap).unwrap();
+    }
+}

@@ -206,8 +206,9 @@ impl QueueRef {
     /// queued as may be.
     #[doc(alias = "rt_queue_write")]
     pub fn write(self, bytes: &[u8], mode: SendMode) -> Result<u32> {
+        let (data, size) = (bytes.as_ptr(), bytes.len());
         // SAFETY: a slice.
-        unsafe { self.write_raw(bytes.as_ptr(), bytes.len(), mode) }
+        unsafe { if self.write_uncontended(data, size, mode) { Ok(0) } else { self.write_raw(data, size, mode) } }
     }
 
     /// Takes the first message, waiting for one as long as `timeout` says, and copies what there is room for (`rt_queue_read`).
@@ -221,8 +222,14 @@ impl QueueRef {
         if buffer.is_empty() {
             return Ok(0);
         }
+        let (start, room) = (buffer.as_mut_ptr(), buffer.len());
         // SAFETY: a slice.
-        unsafe { self.read_raw(buffer.as_mut_ptr(), buffer.len(), timeout) }
+        unsafe {
+            match self.read_uncontended(start, room) {
+                Some(size) => Ok(size),
+                None => self.read_raw(start, room, timeout),
+            }
+        }
     }
 
     /// As [`QueueRef::write`].
@@ -230,7 +237,6 @@ impl QueueRef {
     /// # Safety
     ///
     /// `data` is valid for reads of `size` bytes; it may be null if there are none, and is refused if there are some.
-    #[inline]
     pub unsafe fn write_raw(self, data: *const u8, size: usize, mode: SendMode) -> Result<u32> {
         let _section = Section::enter();
         // SAFETY: the caller's contract.
@@ -242,7 +248,6 @@ impl QueueRef {
     /// # Safety
     ///
     /// `buffer` is valid for writes of `room` bytes until this returns.
-    #[inline]
     pub unsafe fn read_raw(self, buffer: *mut u8, room: usize, timeout: impl Into<Timeout>) -> Result<usize> {
         let _section = Section::enter();
         let buffer = Buffer { start: buffer, room: room as u64 };
@@ -256,7 +261,6 @@ impl QueueRef {
     /// # Errors
     ///
     /// [`Error::NoMemory`]: no room in the pool, or stale.
-    #[inline]
     #[doc(alias = "rt_queue_alloc")]
     pub fn alloc_raw(self, size: usize) -> Result<NonNull<u8>> {
         let _section = Section::enter();
@@ -268,7 +272,6 @@ impl QueueRef {
     /// # Errors
     ///
     /// [`Error::Invalid`]: stale, or not the address of a message of this queue that somebody holds.
-    #[inline]
     #[doc(alias = "rt_queue_free")]
     pub fn free_raw(self, content: *const u8) -> Result<()> {
         let _section = Section::enter();
@@ -283,7 +286,6 @@ impl QueueRef {
     /// As for [`QueueRef::write`]; the caller still holds the message then. [`Error::Invalid`]: also if `content` is not the
     /// address of a message of this queue that somebody holds, if it is queued already, or if `size` is more than it has
     /// room for.
-    #[inline]
     #[doc(alias = "rt_queue_send")]
     pub fn send_raw(self, content: *const u8, size: usize, mode: SendMode) -> Result<u32> {
         let _section = Section::enter();
@@ -296,12 +298,59 @@ impl QueueRef {
     /// # Errors
     ///
     /// As for [`Queue::receive`], whatever the size.
-    #[inline]
     #[doc(alias = "rt_queue_receive")]
     pub fn receive_raw(self, timeout: impl Into<Timeout>) -> Result<(NonNull<u8>, usize)> {
         let _section = Section::enter();
         let received = super::receive(&SPACE, self.0, timeout.into(), runtime::me);
         received.map(|(content, size)| (content, size as usize))
+    }
+
+    /// The first half of [`QueueRef::write_raw`], for the C interface: whether the data has been queued, which it is if nobody waits
+    /// and nothing else is out of the ordinary. False decides nothing.
+    ///
+    /// # Safety
+    ///
+    /// As for [`QueueRef::write_raw`].
+    #[inline(always)]
+    pub unsafe fn write_uncontended(self, data: *const u8, size: usize, mode: SendMode) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { super::write_uncontended(&SPACE, self.0, Data { start: data, size: size as u64 }, mode) }
+    }
+
+    /// The first half of [`QueueRef::read_raw`], likewise. `None` decides nothing.
+    ///
+    /// # Safety
+    ///
+    /// As for [`QueueRef::read_raw`].
+    #[inline(always)]
+    pub unsafe fn read_uncontended(self, buffer: *mut u8, room: usize) -> Option<usize> {
+        let buffer = Buffer { start: buffer, room: room as u64 };
+        // SAFETY: the caller's contract.
+        unsafe { super::read_uncontended(&SPACE, self.0, buffer) }.map(|size| size as usize)
+    }
+
+    /// The first half of [`QueueRef::alloc_raw`], likewise.
+    #[inline(always)]
+    pub fn alloc_uncontended(self, size: usize) -> Option<NonNull<u8>> {
+        super::alloc_uncontended(&SPACE, self.0, size as u64)
+    }
+
+    /// The first half of [`QueueRef::free_raw`], likewise.
+    #[inline(always)]
+    pub fn free_uncontended(self, content: *const u8) -> bool {
+        super::free_uncontended(&SPACE, self.0, content)
+    }
+
+    /// The first half of [`QueueRef::send_raw`], likewise.
+    #[inline(always)]
+    pub fn send_uncontended(self, content: *const u8, size: usize, mode: SendMode) -> bool {
+        super::send_uncontended(&SPACE, self.0, content, size as u64, mode)
+    }
+
+    /// The first half of [`QueueRef::receive_raw`], likewise.
+    #[inline(always)]
+    pub fn receive_uncontended(self) -> Option<(NonNull<u8>, usize)> {
+        super::receive_uncontended(&SPACE, self.0).map(|(content, size)| (content, size as usize))
     }
 
     /// Frees all queued messages, and tells how many (`rt_queue_flush`). Any thread may; it wakes nobody.

@@ -31,8 +31,8 @@ use posix_backend::pool::{self, PoolPlace};
 use posix_backend::zeroed_struct;
 
 pub use api::{Plain, Queue, QueueRef};
-pub(crate) use receive::{flush, read, receive};
-pub(crate) use send::{send, write};
+pub(crate) use receive::{flush, read, read_uncontended, receive, receive_uncontended};
+pub(crate) use send::{send, send_uncontended, write, write_uncontended};
 use store::{HEADER, Queues, Store};
 
 use crate::error::{Error, Result};
@@ -166,21 +166,20 @@ impl QueueSlot {
     }
 
     /// The messages. Under the lock, of a live queue.
-    #[inline]
+    #[inline(always)]
     fn store(&self) -> Option<Store<'_>> {
         // SAFETY: see the module.
         unsafe { self.memory.attach::<Queues>() }.map(Store)
     }
 
     /// The messages, if the queue is the one that is meant. Under the lock.
-    #[inline(always)]
     fn live_store(&self, handle: Handle) -> Result<Store<'_>> {
         handle.check(self.head.state.load())?;
         self.store().ok_or(Error::Invalid)
     }
 
     /// `NoMemory` if there are as many messages queued as there may be.
-    #[inline]
+    #[inline(always)]
     fn check_limit(&self, store: &Store<'_>) -> Result<()> {
         let limit = self.limit.load(Relaxed);
         if limit != 0 && store.count() >= limit { Err(Error::NoMemory) } else { Ok(()) }
@@ -202,9 +201,9 @@ pub(crate) fn create(space: &Space, name: Name, settings: Settings, ready: impl 
         return Err(Error::Invalid);
     }
     let bytes = pool_bytes(pool_size as u64, limit as u64).ok_or(Error::NoMemory)?;
-    let (extent, pages) = pool::obtain::<Queues>(bytes).map_err(|_| Error::NoMemory)?;
+    let area = pool::obtain::<Queues>(bytes).map_err(|_| Error::NoMemory)?;
     let fill = |slot: &QueueSlot| {
-        slot.memory.set(extent, pages);
+        slot.memory.set(area);
         slot.mode.store(mode.bits(), Relaxed);
         slot.shown.store(shown, Relaxed);
         slot.limit.store(limit as u32, Relaxed);
@@ -215,7 +214,7 @@ pub(crate) fn create(space: &Space, name: Name, settings: Settings, ready: impl 
     };
     space.create::<QueueSlot>(name, (false, 0), fill, ready).inspect_err(|_| {
         // SAFETY: the queue never became live: nobody has used the memory.
-        unsafe { pool::abandon(extent) };
+        unsafe { pool::abandon(area.extent) };
     })
 }
 
@@ -226,8 +225,29 @@ pub(crate) fn delete(space: &Space, handle: Handle) -> Result<()> {
     Ok(())
 }
 
+/// Allocates a message, in the ordinary case; see [`Space::attempt`].
+#[inline(always)]
+pub(crate) fn alloc_uncontended(space: &Space, handle: Handle, size: u64) -> Option<NonNull<u8>> {
+    space.attempt(handle, |slot: &QueueSlot| {
+        let store = slot.store()?;
+        let message = store.alloc_at_once(size)?;
+        message.record.refs.store(1, Release);
+        store.content(message.number)
+    })
+}
+
+/// Lets go of a message, in the ordinary case; see [`Space::attempt`].
+#[inline(always)]
+pub(crate) fn free_uncontended(space: &Space, handle: Handle, content: *const u8) -> bool {
+    let freed = space.attempt(handle, |slot: &QueueSlot| {
+        let store = slot.store()?;
+        store.let_go(&store.locate(content).filter(|message| message.holders() > 0)?);
+        Some(())
+    });
+    freed.is_some()
+}
+
 /// Allocates a message for content of this size; the caller holds it. `None` if there is no room, or no such queue.
-#[inline]
 pub(crate) fn alloc(space: &Space, handle: Handle, size: u64) -> Option<NonNull<u8>> {
     let slot = space.object::<QueueSlot>(handle).ok()?;
     let _held = space.lock(&slot.head.place(handle));
@@ -238,12 +258,10 @@ pub(crate) fn alloc(space: &Space, handle: Handle, size: u64) -> Option<NonNull<
 }
 
 /// Lets go of a message at this address of the calling process.
-#[inline]
 pub(crate) fn free(space: &Space, handle: Handle, content: *const u8) -> Result<()> {
     free_where(space, handle, |store| store.locate(content))
 }
 
-#[inline]
 fn free_where(
     space: &Space,
     handle: Handle,

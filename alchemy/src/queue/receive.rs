@@ -4,7 +4,7 @@ use core::ptr::NonNull;
 
 use posix_backend::atomic::Ordering::*;
 
-use super::store::HEADER;
+use super::store::{HEADER, Store};
 use super::{QueueSlot, READ, RECEIVE, free_where};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
@@ -20,12 +20,28 @@ pub(crate) struct Buffer {
     pub room: u64,
 }
 
+/// Reads the first message, in the ordinary case; see [`Space::attempt`].
+///
+/// # Safety
+///
+/// The buffer is valid for writes.
+#[inline(always)]
+pub(crate) unsafe fn read_uncontended(space: &Space, handle: Handle, buffer: Buffer) -> Option<u64> {
+    // SAFETY: the caller's contract.
+    space.attempt(handle, |slot: &QueueSlot| unsafe { read_from(&slot.store()?, buffer) })
+}
+
+/// Receives the first message, in the ordinary case; see [`Space::attempt`].
+#[inline(always)]
+pub(crate) fn receive_uncontended(space: &Space, handle: Handle) -> Option<(NonNull<u8>, u64)> {
+    space.attempt(handle, |slot: &QueueSlot| receive_from(&slot.store()?))
+}
+
 /// Takes the first message, copies what there is room for, and tells its size; waits for one as long as `timeout` says.
 ///
 /// # Safety
 ///
 /// The buffer is valid for writes, until this returns.
-#[inline(always)]
 pub(crate) unsafe fn read<'a>(
     space: &'a Space,
     handle: Handle,
@@ -36,7 +52,7 @@ pub(crate) unsafe fn read<'a>(
     let slot = space.object::<QueueSlot>(handle)?;
     let place = slot.head.place(handle);
     // SAFETY: the caller's contract.
-    let take = || unsafe { slot.read(handle, buffer) };
+    let take = || slot.live_store(handle).map(|store| unsafe { read_from(&store, buffer) });
     {
         let _held = space.lock(&place);
         if let Some(size) = take()? {
@@ -54,7 +70,6 @@ pub(crate) unsafe fn read<'a>(
 
 /// Takes the first message, which the caller holds from then on: the address of its content in this process, and its size. Waits
 /// for one as long as `timeout` says.
-#[inline]
 pub(crate) fn receive<'a>(
     space: &'a Space,
     handle: Handle,
@@ -63,7 +78,7 @@ pub(crate) fn receive<'a>(
 ) -> Result<(NonNull<u8>, u64)> {
     let slot = space.object::<QueueSlot>(handle)?;
     let place = slot.head.place(handle);
-    let take = || slot.receive(handle);
+    let take = || slot.live_store(handle).map(|store| receive_from(&store));
     {
         let _held = space.lock(&place);
         if let Some(received) = take()? {
@@ -125,31 +140,27 @@ fn wait_for_message<'a, T>(
     Ok(Outcome::Granted(me, start))
 }
 
-impl QueueSlot {
-    /// Under the lock: reads a message if there is one.
-    ///
-    /// # Safety
-    ///
-    /// As for [`read`].
-    #[inline(always)]
-    unsafe fn read(&self, handle: Handle, buffer: Buffer) -> Result<Option<u64>> {
-        let store = self.live_store(handle)?;
-        let Some(message) = store.pop() else { return Ok(None) };
-        let size = message.size();
-        // SAFETY: the caller's contract.
-        unsafe { store.read(&message, buffer.start, buffer.room) };
-        store.settle(&message);
-        Ok(Some(size))
-    }
+/// Under the lock: reads a message if there is one.
+///
+/// # Safety
+///
+/// The buffer is valid for writes.
+#[inline(always)]
+unsafe fn read_from(store: &Store<'_>, buffer: Buffer) -> Option<u64> {
+    let message = store.pop()?;
+    let size = message.size();
+    // SAFETY: the caller's contract.
+    unsafe { store.read(&message, buffer.start, buffer.room) };
+    store.settle(&message);
+    Some(size)
+}
 
-    /// Under the lock: receives a message if there is one.
-    #[inline(always)]
-    fn receive(&self, handle: Handle) -> Result<Option<(NonNull<u8>, u64)>> {
-        let store = self.live_store(handle)?;
-        let Some(message) = store.pop() else { return Ok(None) };
-        store.hold(&message);
-        Ok(store.content(message.number).map(|content| (content, message.size())))
-    }
+/// Under the lock: receives a message if there is one.
+#[inline(always)]
+fn receive_from(store: &Store<'_>) -> Option<(NonNull<u8>, u64)> {
+    let message = store.pop()?;
+    store.hold(&message);
+    store.content(message.number).map(|content| (content, message.size()))
 }
 
 /// Frees all queued messages; tells how many. They leave the queue at once, and are freed in sections of bounded length.

@@ -20,12 +20,34 @@ pub(crate) struct Data {
     pub size: u64,
 }
 
+/// Queues a copy of some data, in the ordinary case; see [`Space::attempt`].
+///
+/// # Safety
+///
+/// The data is valid for reads.
+#[inline(always)]
+pub(crate) unsafe fn write_uncontended(space: &Space, handle: Handle, data: Data, mode: SendMode) -> bool {
+    if !SendMode::URGENT.contains(mode) || data.start.is_null() && data.size > 0 {
+        return false;
+    }
+    let queued = space.attempt(handle, |slot: &QueueSlot| {
+        let store = slot.store()?;
+        slot.check_limit(&store).ok()?;
+        let message = store.alloc_at_once(data.size)?;
+        // SAFETY: the caller's contract.
+        unsafe { store.fill(&message, data.start, data.size) };
+        step("queue: filled");
+        store.push(&message, 0, mode.contains(SendMode::URGENT));
+        Some(())
+    });
+    queued.is_some()
+}
+
 /// Sends a copy of some data. Returns how many waiters have got it.
 ///
 /// # Safety
 ///
 /// The data is valid for reads.
-#[inline]
 pub(crate) unsafe fn write(space: &Space, handle: Handle, data: Data, mode: SendMode) -> Result<u32> {
     if !SendMode::all().contains(mode) || data.start.is_null() && data.size > 0 {
         return Err(Error::Invalid);
@@ -57,7 +79,6 @@ pub(crate) unsafe fn write(space: &Space, handle: Handle, data: Data, mode: Send
 /// # Safety
 ///
 /// As for [`write`].
-#[inline(always)]
 unsafe fn write_to_queue(store: &Store<'_>, data: Data, mode: SendMode) -> Result<()> {
     let message = store.alloc(data.size).ok_or(Error::NoMemory)?;
     // SAFETY: the caller's contract.
@@ -98,9 +119,31 @@ unsafe fn write_to_waiters(
     Ok(Sent { count, wake: None })
 }
 
+/// Queues a message that the caller holds, in the ordinary case; see [`Space::attempt`].
+#[inline(always)]
+pub(crate) fn send_uncontended(space: &Space, handle: Handle, content: *const u8, size: u64, mode: SendMode) -> bool {
+    if !SendMode::URGENT.contains(mode) {
+        return false;
+    }
+    let queued = space.attempt(handle, |slot: &QueueSlot| {
+        let store = slot.store()?;
+        slot.check_limit(&store).ok()?;
+        let message = store.locate(content).filter(|message| may_be_sent(message, size))?;
+        message.record.size.store(size, Relaxed);
+        store.push(&message, message.holders() - 1, mode.contains(SendMode::URGENT));
+        Some(())
+    });
+    queued.is_some()
+}
+
+/// Whether somebody holds the message, it is not queued, and there is room for so much content.
+#[inline(always)]
+fn may_be_sent(message: &Message<'_>, size: u64) -> bool {
+    message.holders() > 0 && !message.is_linked() && size <= message.capacity
+}
+
 /// Sends a message that the caller holds, whose content begins at `content`; it has `size` bytes from now on. Returns how many
 /// waiters have got it.
-#[inline]
 pub(crate) fn send(space: &Space, handle: Handle, content: *const u8, size: u64, mode: SendMode) -> Result<u32> {
     if !SendMode::all().contains(mode) || content.is_null() {
         return Err(Error::Invalid);
@@ -110,10 +153,7 @@ pub(crate) fn send(space: &Space, handle: Handle, content: *const u8, size: u64,
     let held = space.lock(&place);
     let store = slot.live_store(handle)?;
     slot.check_limit(&store)?;
-    let message = store
-        .locate(content)
-        .filter(|message| message.holders() > 0 && !message.is_linked() && size <= message.capacity)
-        .ok_or(Error::Invalid)?;
+    let message = store.locate(content).filter(|message| may_be_sent(message, size)).ok_or(Error::Invalid)?;
     let decided = place.site.has_decided();
     let mut sent = Sent { count: 0, wake: None };
     if !place.site.is_empty() {

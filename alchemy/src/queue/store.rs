@@ -55,6 +55,7 @@ pub(super) struct Message<'a> {
     pub record: &'a Record,
     /// Bytes that there is room for.
     pub capacity: u64,
+    block: Block,
 }
 
 impl Message<'_> {
@@ -73,6 +74,7 @@ impl Message<'_> {
 }
 
 /// The messages of a live queue, under its lock.
+#[derive(Clone, Copy)]
 pub(super) struct Store<'a>(pub Pool<'a, Queues>);
 
 impl<'a> Store<'a> {
@@ -118,7 +120,7 @@ impl<'a> Store<'a> {
     #[inline(always)]
     fn message(&self, block: Block) -> Option<Message<'a>> {
         let record = self.0.record(block.at)?;
-        Some(Message { number: (block.at / HEADER) as u32, record, capacity: block.size.checked_sub(HEADER)? })
+        Some(Message { number: (block.at / HEADER) as u32, record, capacity: block.size.checked_sub(HEADER)?, block })
     }
 
     /// The live message of this number.
@@ -133,28 +135,27 @@ impl<'a> Store<'a> {
     }
 
     /// The live message whose content begins at this address of the calling process.
-    #[inline]
+    #[inline(always)]
     pub fn locate(&self, content: *const u8) -> Option<Message<'a>> {
         self.message(self.0.block(self.0.offset_of(content)?.checked_sub(HEADER)?)?)
     }
 
     /// The address of a message's content.
-    #[inline]
+    #[inline(always)]
     pub fn content(&self, number: u32) -> Option<NonNull<u8>> {
         self.0.address(u64::from(number) * HEADER + HEADER)
     }
 
     /// A new message, held by nobody: one that stays so is freed by a rebuild.
-    #[inline(always)]
     pub fn alloc(&self, size: u64) -> Option<Message<'a>> {
-        let bytes = size.checked_add(HEADER)?;
-        let block = match self.0.alloc(bytes) {
-            Some(block) => block,
-            // A flush that was cut short left some.
-            None if self.free_flushed() => self.0.alloc(bytes)?,
-            None => return None,
-        };
-        let message = self.message(block)?;
+        // A flush that was cut short left some.
+        self.alloc_at_once(size).or_else(|| if self.free_flushed() { self.alloc_at_once(size) } else { None })
+    }
+
+    /// As [`Store::alloc`], without freeing what has been flushed.
+    #[inline(always)]
+    pub fn alloc_at_once(&self, size: u64) -> Option<Message<'a>> {
+        let message = self.message(self.0.alloc(size.checked_add(HEADER)?)?)?;
         step("queue: allocated");
         message.record.refs.store(0, Relaxed);
         message.record.size.store(size, Relaxed);
@@ -231,7 +232,7 @@ impl<'a> Store<'a> {
     }
 
     /// One more holds a message that is not in the list (any more).
-    #[inline]
+    #[inline(always)]
     pub fn hold(&self, message: &Message<'_>) {
         message.record.refs.store(message.holders() + 1, Release);
         step("queue: held");
@@ -244,18 +245,18 @@ impl<'a> Store<'a> {
         message.record.refs.store(holders, Release);
         step("queue: not linked any more");
         if holders == 0 {
-            self.0.free(u64::from(message.number) * HEADER);
+            self.0.free_block(message.block);
         }
     }
 
     /// One less holds it. The last one frees it, unless it is in the list.
-    #[inline]
+    #[inline(always)]
     pub fn let_go(&self, message: &Message<'_>) {
         let refs = message.record.refs.load(Relaxed) - 1;
         message.record.refs.store(refs, Release);
         step("queue: let go");
         if refs == 0 {
-            self.0.free(u64::from(message.number) * HEADER);
+            self.0.free_block(message.block);
         }
     }
 

@@ -59,7 +59,7 @@ fn poll(space: &Space, queue: Handle) -> Result<Vec<u8>> {
     Ok(room)
 }
 
-/// All that can be done without waiting, over small and large messages.
+/// All that can be done without waiting, over small and large messages, in the ordinary way.
 fn everything(space: &Space, queue: Handle) {
     let mut held = Vec::new();
     for round in 0..12_usize {
@@ -80,6 +80,41 @@ fn everything(space: &Space, queue: Handle) {
         let (content, size) = receive(space, queue, Timeout::NONE, || Err(Error::Permission)).unwrap();
         send(space, queue, content.as_ptr(), size, SendMode::empty()).unwrap();
     }
+    finish(space, queue);
+}
+
+/// The same by attempts, which succeed as long as nobody waits.
+fn everything_at_once(space: &Space, queue: Handle) {
+    let mut held = Vec::new();
+    for round in 0..12_usize {
+        let size = [0, 10, 60, 200, 480, 481, 1500][round % 7];
+        for (size, mode) in [(size, SendMode::empty()), (size / 2, SendMode::URGENT)] {
+            let bytes = vec![round as u8; size];
+            let data = Data { start: bytes.as_ptr(), size: size as u64 };
+            // SAFETY: a vector.
+            assert!(unsafe { write_uncontended(space, queue, data, mode) });
+        }
+        held.push(alloc_uncontended(space, queue, size as u64 / 4).unwrap());
+    }
+    for (round, &content) in held.iter().enumerate() {
+        if round % 2 == 0 {
+            assert!(send_uncontended(space, queue, content.as_ptr(), 0, SendMode::empty()));
+        } else {
+            assert!(free_uncontended(space, queue, content.as_ptr()));
+        }
+    }
+    for _ in 0..6 {
+        let mut room = [0; 1500];
+        let buffer = Buffer { start: room.as_mut_ptr(), room: room.len() as u64 };
+        // SAFETY: an array.
+        unsafe { read_uncontended(space, queue, buffer) }.unwrap();
+        let (content, size) = receive_uncontended(space, queue).unwrap();
+        assert!(send_uncontended(space, queue, content.as_ptr(), size, SendMode::empty()));
+    }
+    finish(space, queue);
+}
+
+fn finish(space: &Space, queue: Handle) {
     flush(space, queue).unwrap();
     // The whole pool, which takes the pages that are kept though empty.
     let all = inquire(space, queue).unwrap().pool_size - HEADER;
@@ -90,11 +125,12 @@ fn everything(space: &Space, queue: Handle) {
 #[test]
 fn senders_and_receivers_die_at_every_step() {
     let mut reached = BTreeSet::new();
-    for &label in LABELS {
+    let works = [everything, everything_at_once];
+    for (&label, work) in LABELS.iter().flat_map(|label| works.map(|work| (label, work))) {
         for count in 1..40 {
             let space = space();
             let queue = queue(space);
-            if !die_at(label, count, move || everything(space, queue)) {
+            if !die_at(label, count, move || work(space, queue)) {
                 break;
             }
             reached.insert(label);
@@ -117,7 +153,7 @@ fn senders_and_receivers_die_at_every_step() {
                 free(space, queue, content).unwrap();
             }
             assert_eq!(inquire(space, queue).unwrap().used, 0, "{label} {count}");
-            everything(space, queue);
+            work(space, queue);
             assert_eq!(inquire(space, queue).unwrap().used, 0);
             delete(space, queue).unwrap();
         }

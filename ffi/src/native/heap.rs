@@ -53,7 +53,7 @@ pub unsafe extern "C-unwind" fn __native_rt_heap_alloc(
     blockp: *mut *mut c_void,
 ) -> c_int {
     // SAFETY: the shims' contract.
-    unsafe { heap::alloc(heap, size, true, RelativeTicks(timeout).into(), blockp) }
+    unsafe { heap::alloc(heap, size, true, || RelativeTicks(timeout).into(), blockp) }
 }
 
 /// 2.x `rt_heap_free`: null is refused.

@@ -45,7 +45,7 @@ pub unsafe extern "C-unwind" fn __native_rt_queue_read(
     timeout: RTIME,
 ) -> isize {
     // SAFETY: the shims' contract.
-    unsafe { queue::read(queue, buf, size, true, RelativeTicks(timeout).into()) }
+    unsafe { queue::read(queue, buf, size, true, || RelativeTicks(timeout).into()) }
 }
 
 /// 2.x `rt_queue_read_until`, likewise.
@@ -57,7 +57,7 @@ pub unsafe extern "C-unwind" fn __native_rt_queue_read_until(
     date: RTIME,
 ) -> isize {
     // SAFETY: the shims' contract.
-    unsafe { queue::read(queue, buf, size, true, DateTicks(date).into()) }
+    unsafe { queue::read(queue, buf, size, true, || DateTicks(date).into()) }
 }
 
 /// 2.x `rt_queue_bind`.

@@ -121,20 +121,28 @@ zeroed_struct! {
         offset: AtomicU64,
         len: AtomicU64,
         pages: AtomicU32,
-        pad: AtomicU32,
+        /// Where in the extent the user area begins, in units of its alignment.
+        user: AtomicU32,
     }
 }
 
-/// A pool, attached.
+/// A pool, attached. Small, and passed by value to whatever is not inlined: so that its fields stay in registers.
 pub struct Pool<'a, O: Owner> {
     header: &'a Header,
-    map: &'a [Page],
-    records: &'a [O::Record],
-    extent: Extent,
-    /// Where in the extent the user area begins.
+    pages: u32,
+    /// How far behind the header the user area begins.
     user: u64,
-    owner: PhantomData<O>,
+    owner: PhantomData<&'a O>,
 }
+
+impl<O: Owner> Clone for Pool<'_, O> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<O: Owner> Copy for Pool<'_, O> {}
 
 /// A live block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,24 +151,41 @@ pub struct Block {
     pub at: u64,
     /// Size in bytes, as counted.
     pub size: u64,
+    /// Of its first page.
+    tag: u32,
 }
 
 /// The size of the block that a request for so many bytes gets; `None` if it does not fit into 64 bits.
 #[inline]
 pub fn block_size(bytes: u64) -> Option<u64> {
-    if bytes <= PAGE / 2 { Some(16 << class_of(bytes)) } else { bytes.checked_next_multiple_of(PAGE) }
+    if bytes <= PAGE / 2 { Some(16 << class_of(bytes.max(1))) } else { bytes.checked_next_multiple_of(PAGE) }
 }
 
 /// The class of a request of at most half a page.
-#[inline]
-fn class_of(bytes: u64) -> usize {
+#[inline(always)]
+fn class_of(bytes: u64) -> u32 {
     // The number of bits of the largest offset in the block, less those of 16 bytes.
-    (u64::BITS - (bytes.max(16) - 1).leading_zeros() - MIN_SHIFT) as usize
+    ((bytes - 1) | 15).ilog2() + 1 - MIN_SHIFT
 }
 
 /// Which blocks a page of this class has.
-fn all_of(class: usize) -> u32 {
-    u32::MAX >> (32 - (32 >> class))
+#[inline(always)]
+fn all_of(class: u32) -> u32 {
+    const ALL: [u32; CLASSES] = [u32::MAX, 0xffff, 0xff, 0xf, 0x3];
+    ALL.get(class as usize).copied().unwrap_or(0)
+}
+
+#[inline(always)]
+fn lowest(bits: u32) -> u32 {
+    bits & bits.wrapping_neg()
+}
+
+impl Block {
+    /// The bit of a small block in its page's bitmap.
+    #[inline(always)]
+    fn bit(self) -> u32 {
+        1 << ((self.at % PAGE) >> (MIN_SHIFT + (self.tag & !KIND)).min(u32::BITS - 1))
+    }
 }
 
 /// The list for free ranges of this many pages.
@@ -178,29 +203,41 @@ fn user_start<O: Owner>(pages: u64) -> u64 {
     (size_of::<Header>() as u64 + map + records + GAP).next_multiple_of(ALIGNMENT)
 }
 
-/// Memory for a pool of so many bytes, all free. Returns how many pages it has. `NOMEM` if there is none, or not so much.
-pub fn obtain<O: Owner>(bytes: u64) -> Result<(Extent, u32), Errno> {
+/// The memory of a pool.
+#[derive(Clone, Copy, Debug)]
+pub struct Area {
+    /// All of it.
+    pub extent: Extent,
+    pages: u32,
+    /// See `PoolPlace::user`.
+    user: u32,
+}
+
+/// Memory for a pool of so many bytes, all free. `NOMEM` if there is none, or not so much.
+pub fn obtain<O: Owner>(bytes: u64) -> Result<Area, Errno> {
     let pages = bytes.div_ceil(PAGE);
     if !(1..=MAX_PAGES).contains(&pages) {
         return Err(Errno::NOMEM);
     }
-    let len = usize::try_from(user_start::<O>(pages) + pages * PAGE).map_err(|_| Errno::NOMEM)?;
-    let extent = Extent::obtain(len)?;
+    let user = user_start::<O>(pages);
+    let len = usize::try_from(user + pages * PAGE).map_err(|_| Errno::NOMEM)?;
+    let area = Area { extent: Extent::obtain(len)?, pages: pages as u32, user: (user / ALIGNMENT) as u32 };
     let place = PoolPlace::zeroed();
-    place.set(extent, pages as u32);
-    // SAFETY: nobody else knows the extent.
+    place.set(area);
+    // SAFETY: nobody else knows the memory.
     if let Some(pool) = unsafe { place.attach::<O>() } {
-        pool.put_free(0, pages as u32);
+        pool.put_free(0, area.pages);
     }
-    Ok((extent, pages as u32))
+    Ok(area)
 }
 
 impl PoolPlace {
     /// Says where the pool is.
-    pub fn set(&self, extent: Extent, pages: u32) {
-        self.offset.store(extent.offset, Relaxed);
-        self.len.store(extent.len, Relaxed);
-        self.pages.store(pages, Relaxed);
+    pub fn set(&self, area: Area) {
+        self.offset.store(area.extent.offset, Relaxed);
+        self.len.store(area.extent.len, Relaxed);
+        self.pages.store(area.pages, Relaxed);
+        self.user.store(area.user, Relaxed);
     }
 
     /// The memory.
@@ -227,34 +264,38 @@ impl PoolPlace {
     /// What was `set` came from [`obtain`] of the same owner, and is not released for the life of the result.
     #[inline(always)]
     pub unsafe fn attach<O: Owner>(&self) -> Option<Pool<'_, O>> {
-        let extent = self.extent();
-        let pages = self.pages.load(Relaxed) as usize;
-        let start = extent.start()?.as_ptr();
-        let user = user_start::<O>(pages as u64);
-        if user + pages as u64 * PAGE > extent.len {
-            return None;
-        }
-        // SAFETY: the three lie one behind the other in front of the user area, which ends inside the extent; they are made of
-        // atomics and were zeroed. The caller vouches for the life of the memory.
-        unsafe {
-            let map = start.add(size_of::<Header>()).cast::<Page>();
-            let records = map.add(pages).cast::<O::Record>();
-            Some(Pool {
-                header: &*start.cast(),
-                map: core::slice::from_raw_parts(map, pages),
-                records: core::slice::from_raw_parts(records, pages * O::RECORDS as usize),
-                extent,
-                user,
-                owner: PhantomData,
-            })
-        }
+        let header = self.extent().start()?.cast();
+        let user = u64::from(self.user.load(Relaxed)) * ALIGNMENT;
+        // SAFETY: the extent begins with a header; the caller vouches for the life of the memory.
+        let header = unsafe { header.as_ref() };
+        Some(Pool { header, pages: self.pages.load(Relaxed), user, owner: PhantomData })
     }
 }
 
 impl<'a, O: Owner> Pool<'a, O> {
+    /// The page map.
+    #[inline(always)]
+    fn map(self) -> &'a [Page] {
+        // SAFETY: it lies behind the header, in the extent that the header was found in; all of it is atomics, zeroed at first.
+        unsafe {
+            let start = core::ptr::from_ref(self.header).add(1).cast();
+            core::slice::from_raw_parts(start, self.pages as usize)
+        }
+    }
+
+    /// The owner's records.
+    #[inline(always)]
+    fn records(self) -> &'a [O::Record] {
+        // SAFETY: they lie behind the page map; otherwise as there.
+        unsafe {
+            let start = self.map().as_ptr().add(self.pages as usize).cast();
+            core::slice::from_raw_parts(start, self.pages as usize * O::RECORDS as usize)
+        }
+    }
+
     /// Allocates a block of at least this many bytes. `None` if there is none, and for 0 bytes.
     #[inline(always)]
-    pub fn alloc(&self, bytes: u64) -> Option<Block> {
+    pub fn alloc(self, bytes: u64) -> Option<Block> {
         if bytes == 0 {
             None
         } else if bytes <= PAGE / 2 {
@@ -265,67 +306,83 @@ impl<'a, O: Owner> Pool<'a, O> {
     }
 
     #[inline(always)]
-    fn alloc_small(&self, class: usize) -> Option<Block> {
-        let open = &self.header.open[class];
+    fn alloc_small(self, class: u32) -> Option<Block> {
+        let (open, empty) = self.lists(class)?;
         let mut first = open.load(Relaxed);
         if first == 0 {
             first = self.open_page(class)? + 1;
         }
-        let page = self.map.get(first as usize - 1)?;
+        let page = self.map().get(first as usize - 1)?;
         let bits = page.bits.load(Relaxed);
-        let block = bits.trailing_ones();
-        let next = bits | 1u32.checked_shl(block)?;
-        if next & !all_of(class) != 0 {
+        let free = !bits & all_of(class);
+        if free == 0 {
             return None;
         }
-        let at = u64::from(first - 1) * PAGE + (u64::from(block) << (MIN_SHIFT as usize + class));
-        let size = 16 << class;
+        let next = bits | lowest(free);
+        let at = u64::from(first - 1) * PAGE + (u64::from(free.trailing_zeros()) << (MIN_SHIFT + class));
+        let block = Block { at, size: 16 << class, tag: SMALL | class };
         self.header.claim.store(at + 1, Relaxed);
         O::step("pool: claimed a small block");
         // The change. Release: the claim is there before.
         page.bits.store(next, Release);
         O::step("pool: took a small block");
-        if self.header.empty[class].load(Relaxed) == first {
-            self.header.empty[class].store(0, Relaxed);
+        if empty.load(Relaxed) == first {
+            empty.store(0, Relaxed);
         }
         if next == all_of(class) {
-            self.unlink(open, first - 1);
-            O::step("pool: closed a full page");
+            self.close_page(open, first - 1);
         }
-        self.add_used(size);
-        Some(Block { at, size })
+        self.add_used(block.size);
+        Some(block)
+    }
+
+    /// The lists of a class: the pages that have room, and the one that is kept empty.
+    #[inline(always)]
+    fn lists(self, class: u32) -> Option<(&'a AtomicU32, &'a AtomicU32)> {
+        let class = class as usize;
+        Some((self.header.open.get(class)?, self.header.empty.get(class)?))
+    }
+
+    #[inline(never)]
+    fn close_page(self, open: &AtomicU32, page: u32) {
+        self.unlink(open, page);
+        O::step("pool: closed a full page");
     }
 
     /// Cuts a page into blocks.
     #[cold]
-    fn open_page(&self, class: usize) -> Option<u32> {
-        let page = self.take_range(1, SMALL | class as u32)?;
-        self.link(&self.header.open[class], page);
+    #[inline(never)]
+    fn open_page(self, class: u32) -> Option<u32> {
+        let (open, empty) = self.lists(class)?;
+        let page = self.take_range(1, SMALL | class)?;
+        self.link(open, page);
         O::step("pool: opened a page");
-        self.header.empty[class].store(page + 1, Relaxed);
+        empty.store(page + 1, Relaxed);
         Some(page)
     }
 
-    fn alloc_large(&self, bytes: u64) -> Option<Block> {
+    #[inline(never)]
+    fn alloc_large(self, bytes: u64) -> Option<Block> {
         let pages = bytes.div_ceil(PAGE);
-        if pages > self.map.len() as u64 {
+        if pages > u64::from(self.pages) {
             return None;
         }
-        let page = self.take_range(pages as u32, LARGE | pages as u32)?;
-        let block = Block { at: u64::from(page) * PAGE, size: pages * PAGE };
+        let tag = LARGE | pages as u32;
+        let page = self.take_range(pages as u32, tag)?;
+        let block = Block { at: u64::from(page) * PAGE, size: pages * PAGE, tag };
         self.add_used(block.size);
         Some(block)
     }
 
     /// Takes pages from a free range, giving the first one this tag. If there is none, after those small pages are given back
     /// that are kept though empty.
-    fn take_range(&self, pages: u32, tag: u32) -> Option<u32> {
+    fn take_range(self, pages: u32, tag: u32) -> Option<u32> {
         let (start, len) = match self.find(pages) {
             Some(found) => found,
             None if self.give_empty_pages() => self.find(pages)?,
             None => return None,
         };
-        let first = self.map.get(start as usize)?;
+        let first = self.map().get(start as usize)?;
         self.unlink_free(start, len);
         O::step("pool: unlinked a free range");
         if len > pages {
@@ -346,11 +403,11 @@ impl<'a, O: Owner> Pool<'a, O> {
     }
 
     /// A free range of at least this many pages, and its length.
-    fn find(&self, pages: u32) -> Option<(u32, u32)> {
+    fn find(self, pages: u32) -> Option<(u32, u32)> {
         let own = bin_of(pages);
         let free = |link: u32| {
             let start = link.checked_sub(1)?;
-            let tag = self.map.get(start as usize)?.tag.load(Relaxed);
+            let tag = self.map().get(start as usize)?.tag.load(Relaxed);
             (tag & KIND == FREE).then_some((start, tag & !KIND))
         };
         let fits = |&(_, len): &(u32, u32)| len >= pages;
@@ -369,79 +426,99 @@ impl<'a, O: Owner> Pool<'a, O> {
         }
         // What is longest may be in this very bin, behind others that are too short.
         let mut link = self.header.bins[own].load(Relaxed);
-        for _ in 0..self.map.len() {
+        for _ in 0..self.pages as usize {
             let found = free(link)?;
             if fits(&found) {
                 return Some(found);
             }
-            link = self.map[found.0 as usize].next.load(Relaxed);
+            link = self.map()[found.0 as usize].next.load(Relaxed);
         }
         None
     }
 
     /// The live block that begins here, if there is one.
     #[inline(always)]
-    pub fn block(&self, at: u64) -> Option<Block> {
-        let (number, rest) = ((at / PAGE) as usize, at % PAGE);
-        let page = self.map.get(number)?;
+    pub fn block(self, at: u64) -> Option<Block> {
+        let page = self.map().get((at / PAGE) as usize)?;
         let tag = page.tag.load(Relaxed);
-        match tag & KIND {
-            SMALL => {
-                let size = PAGE.min(16 << (tag & !KIND));
-                let bit = 1 << (rest / size);
-                (rest.is_multiple_of(size) && page.bits.load(Relaxed) & bit != 0).then_some(Block { at, size })
-            }
-            LARGE => (rest == 0).then_some(Block { at, size: u64::from(tag & !KIND) * PAGE }),
-            _ => None,
+        if tag & KIND == SMALL {
+            let class = tag & !KIND;
+            let block = Block { at, size: PAGE.min(16 << class), tag };
+            (at & (block.size - 1) == 0 && page.bits.load(Relaxed) & block.bit() != 0).then_some(block)
+        } else {
+            let size = u64::from(tag & !KIND) * PAGE;
+            (tag & KIND == LARGE && at.is_multiple_of(PAGE)).then_some(Block { at, size, tag })
         }
     }
 
     /// Frees the block that begins here. `None`, and nothing happens, if no live block does.
     #[inline(always)]
-    pub fn free(&self, at: u64) -> Option<Block> {
+    pub fn free(self, at: u64) -> Option<Block> {
         let block = self.block(at)?;
-        let number = (at / PAGE) as u32;
-        let page = &self.map[number as usize];
-        let tag = page.tag.load(Relaxed);
-        if tag & KIND == LARGE {
-            self.free_range(number, tag & !KIND);
-        } else {
-            self.free_small(number, page, (tag & !KIND) as usize, 1 << (at % PAGE / block.size))?;
-        }
-        self.header.used.store(self.used().saturating_sub(block.size), Relaxed);
+        self.free_block(block)?;
         Some(block)
     }
 
+    /// Frees a block that [`Pool::block`] or [`Pool::alloc`] has just found live.
     #[inline(always)]
-    fn free_small(&self, number: u32, page: &Page, class: usize, bit: u32) -> Option<()> {
-        let (open, empty) = (self.header.open.get(class)?, &self.header.empty[class]);
-        let bits = page.bits.load(Relaxed);
+    pub fn free_block(self, block: Block) -> Option<()> {
+        if block.tag & KIND == SMALL {
+            self.free_small(block)?;
+        } else {
+            self.free_large(block);
+        }
+        self.header.used.store(self.used().saturating_sub(block.size), Relaxed);
+        Some(())
+    }
+
+    #[inline(never)]
+    fn free_large(self, block: Block) {
+        self.free_range((block.at / PAGE) as u32, block.tag & !KIND);
+    }
+
+    #[inline(always)]
+    fn free_small(self, block: Block) -> Option<()> {
+        let (number, class) = ((block.at / PAGE) as u32, block.tag & !KIND);
+        let (open, empty) = self.lists(class)?;
+        let page = self.map().get(number as usize)?;
+        let (bits, bit) = (page.bits.load(Relaxed), block.bit());
         // The change.
         page.bits.store(bits & !bit, Release);
         O::step("pool: freed a small block");
         if bits == all_of(class) {
-            self.link(open, number);
-            O::step("pool: opened a page that was full");
+            self.reopen_page(open, number);
         }
         if bits == bit {
             // One empty page is kept, so that a block that comes and goes does not cost more.
             if empty.load(Relaxed) == 0 {
                 empty.store(number + 1, Relaxed);
             } else {
-                self.unlink(open, number);
-                O::step("pool: closed an empty page");
-                self.free_range(number, 1);
+                self.free_page(open, number);
             }
         }
         Some(())
     }
 
+    #[inline(never)]
+    fn reopen_page(self, open: &AtomicU32, page: u32) {
+        self.link(open, page);
+        O::step("pool: opened a page that was full");
+    }
+
+    #[inline(never)]
+    fn free_page(self, open: &AtomicU32, page: u32) {
+        self.unlink(open, page);
+        O::step("pool: closed an empty page");
+        self.free_range(page, 1);
+    }
+
     /// Gives back the empty pages that are kept; false if there are none.
     #[cold]
-    fn give_empty_pages(&self) -> bool {
+    fn give_empty_pages(self) -> bool {
         let mut any = false;
         for (open, empty) in self.header.open.iter().zip(&self.header.empty) {
-            if let Some(page) = empty.load(Relaxed).checked_sub(1).filter(|&page| (page as usize) < self.map.len()) {
+            if let Some(page) = empty.load(Relaxed).checked_sub(1).filter(|&page| (page as usize) < self.pages as usize)
+            {
                 empty.store(0, Relaxed);
                 self.unlink(open, page);
                 O::step("pool: gave an empty page back");
@@ -453,7 +530,7 @@ impl<'a, O: Owner> Pool<'a, O> {
     }
 
     /// Frees a range, and merges it with free neighbours.
-    fn free_range(&self, page: u32, pages: u32) {
+    fn free_range(self, page: u32, pages: u32) {
         let (mut start, mut len) = (page, pages);
         let next = page + pages;
         let behind = self.free_at(next);
@@ -484,22 +561,22 @@ impl<'a, O: Owner> Pool<'a, O> {
     }
 
     /// The length of the free range that begins here, if one does.
-    fn free_at(&self, page: u32) -> Option<u32> {
-        let tag = self.map.get(page as usize)?.tag.load(Relaxed);
+    fn free_at(self, page: u32) -> Option<u32> {
+        let tag = self.map().get(page as usize)?.tag.load(Relaxed);
         let len = tag & !KIND;
-        (tag & KIND == FREE && len > 0 && len as usize <= self.map.len() - page as usize).then_some(len)
+        (tag & KIND == FREE && len > 0 && len as usize <= self.pages as usize - page as usize).then_some(len)
     }
 
     /// The length of the free range that ends in front of this page, if one does.
-    fn free_before(&self, page: u32) -> Option<u32> {
+    fn free_before(self, page: u32) -> Option<u32> {
         let last = page.checked_sub(1)?;
-        let tag = self.map.get(last as usize)?.tag.load(Relaxed);
+        let tag = self.map().get(last as usize)?.tag.load(Relaxed);
         let len = if tag & KIND == END { tag & !KIND } else { 1 };
         self.free_at(page.checked_sub(len)?).filter(|&found| found == len)
     }
 
     /// Writes the tags of a free range, and puts it into its list.
-    fn put_free(&self, start: u32, len: u32) {
+    fn put_free(self, start: u32, len: u32) {
         if len > 1 {
             self.set_tag(start + len - 1, END | len);
         }
@@ -510,7 +587,7 @@ impl<'a, O: Owner> Pool<'a, O> {
         word.store(word.load(Relaxed) | 1 << (bin % 64), Relaxed);
     }
 
-    fn unlink_free(&self, start: u32, len: u32) {
+    fn unlink_free(self, start: u32, len: u32) {
         let bin = bin_of(len);
         let list = &self.header.bins[bin];
         self.unlink(list, start);
@@ -521,8 +598,8 @@ impl<'a, O: Owner> Pool<'a, O> {
     }
 
     /// Puts a page in front of a list.
-    fn link(&self, list: &AtomicU32, number: u32) {
-        let Some(page) = self.map.get(number as usize) else { return };
+    fn link(self, list: &AtomicU32, number: u32) {
+        let Some(page) = self.map().get(number as usize) else { return };
         let first = list.load(Relaxed);
         page.next.store(first, Relaxed);
         page.prev.store(0, Relaxed);
@@ -532,8 +609,8 @@ impl<'a, O: Owner> Pool<'a, O> {
         list.store(number + 1, Relaxed);
     }
 
-    fn unlink(&self, list: &AtomicU32, number: u32) {
-        let Some(page) = self.map.get(number as usize) else { return };
+    fn unlink(self, list: &AtomicU32, number: u32) {
+        let Some(page) = self.map().get(number as usize) else { return };
         let (next, prev) = (page.next.load(Relaxed), page.prev.load(Relaxed));
         match self.linked(prev) {
             Some(before) => before.next.store(next, Relaxed),
@@ -544,94 +621,97 @@ impl<'a, O: Owner> Pool<'a, O> {
         }
     }
 
-    fn linked(&self, link: u32) -> Option<&Page> {
-        self.map.get(link.checked_sub(1)? as usize)
+    fn linked(self, link: u32) -> Option<&'a Page> {
+        self.map().get(link.checked_sub(1)? as usize)
     }
 
     /// Release: what the tag makes reachable is there before.
-    fn set_tag(&self, page: u32, tag: u32) {
-        if let Some(page) = self.map.get(page as usize) {
+    fn set_tag(self, page: u32, tag: u32) {
+        if let Some(page) = self.map().get(page as usize) {
             page.tag.store(tag, Release);
         }
     }
 
-    fn add_used(&self, bytes: u64) {
+    fn add_used(self, bytes: u64) {
         self.header.used.store(self.used() + bytes, Relaxed);
     }
 
     /// Bytes in live blocks.
     #[inline]
-    pub fn used(&self) -> u64 {
+    pub fn used(self) -> u64 {
         self.header.used.load(Relaxed)
     }
 
     /// The size of the user area in bytes.
     #[inline]
-    pub fn usable(&self) -> u64 {
-        self.map.len() as u64 * PAGE
+    pub fn usable(self) -> u64 {
+        u64::from(self.pages) * PAGE
     }
 
     /// The address of a byte of the user area in this process.
     #[inline]
-    pub fn address(&self, at: u64) -> Option<NonNull<u8>> {
-        address(self.extent, self.user.checked_add(at)?)
+    pub fn address(self, at: u64) -> Option<NonNull<u8>> {
+        let start = core::ptr::from_ref(self.header).addr() as u64 + self.user;
+        let inside = at < self.usable();
+        inside.then(|| NonNull::new(core::ptr::with_exposed_provenance_mut((start + at) as usize))).flatten()
     }
 
     /// Where in the user area this address lies, if it does.
     #[inline]
-    pub fn offset_of(&self, address: *const u8) -> Option<u64> {
-        self.extent.offset_of(address)?.checked_sub(self.user)
+    pub fn offset_of(self, address: *const u8) -> Option<u64> {
+        let start = core::ptr::from_ref(self.header).addr() as u64 + self.user;
+        Some((address.addr() as u64).wrapping_sub(start)).filter(|&at| at < self.usable())
     }
 
     /// The record of the block that begins here.
     #[inline]
-    pub fn record(&self, at: u64) -> Option<&'a O::Record> {
+    pub fn record(self, at: u64) -> Option<&'a O::Record> {
         self.record_by_index((at / (PAGE / u64::from(O::RECORDS.max(1)))) as u32)
     }
 
     /// The record of this number: those of a page are numbered from page × [`Owner::RECORDS`] on.
     #[inline]
-    pub fn record_by_index(&self, index: u32) -> Option<&'a O::Record> {
-        self.records.get(index as usize)
+    pub fn record_by_index(self, index: u32) -> Option<&'a O::Record> {
+        self.records().get(index as usize)
     }
 
     /// One of eight words for the owner's own use, zero at first. Others do not exist.
     #[inline]
-    pub fn word(&self, number: usize) -> &'a AtomicU32 {
+    pub fn word(self, number: usize) -> &'a AtomicU32 {
         &self.header.words[number % 8]
     }
 
     /// Says whom the owner is going to allocate for.
     #[inline]
-    pub fn claim_for(&self, whom: u32) {
+    pub fn claim_for(self, whom: u32) {
         self.header.claimant.store(whom, Relaxed);
     }
 
     /// The block that was allocated last, and for whom, if nobody has settled that since.
-    pub fn claim(&self) -> Option<(u64, u32)> {
+    pub fn claim(self) -> Option<(u64, u32)> {
         Some((self.header.claim.load(Relaxed).checked_sub(1)?, self.header.claimant.load(Relaxed)))
     }
 
     /// Whoever the last block was allocated for has it.
     #[inline]
-    pub fn settle(&self) {
+    pub fn settle(self) {
         // Release: what the owner did for the block comes before.
         self.header.claim.store(0, Release);
     }
 
     /// One more user whom the memory must not be taken away from; see [`unpin`].
-    pub fn pin(&self) {
+    pub fn pin(self) {
         self.header.pins.fetch_add(1, Relaxed);
     }
 
     /// In the child of a fork, for an object that is live: nobody is taking its memory away.
-    pub fn adopt(&self) {
+    pub fn adopt(self) {
         self.header.pins.fetch_and(!ORPHAN, Relaxed);
     }
 
     /// Makes everything follow from the page map, after a lock holder died, and in the child of a fork. `keep` is asked about each
     /// live block; those that it does not keep are freed.
-    pub fn rebuild(&self, mut keep: impl FnMut(Block) -> bool) {
+    pub fn rebuild(self, mut keep: impl FnMut(Block) -> bool) {
         let header = self.header;
         header.used.store(0, Relaxed);
         for list in header.open.iter().chain(&header.empty).chain(&header.bins) {
@@ -640,12 +720,12 @@ impl<'a, O: Owner> Pool<'a, O> {
         for word in &header.occupied {
             word.store(0, Relaxed);
         }
-        let pages = self.map.len() as u32;
+        let pages = self.pages;
         // Where the free pages in front of this one begin.
         let mut free = 0;
         let mut at = 0;
         while at < pages {
-            let page = &self.map[at as usize];
+            let page = &self.map()[at as usize];
             let tag = page.tag.load(Relaxed);
             // A range that does not end inside the pool, and a page that is none's first: one free page.
             let len = match tag & KIND {
@@ -654,8 +734,8 @@ impl<'a, O: Owner> Pool<'a, O> {
             };
             let start = u64::from(at) * PAGE;
             let is_live = match tag & KIND {
-                LARGE if tag == LARGE | len => keep(Block { at: start, size: u64::from(len) * PAGE }),
-                SMALL => self.rebuild_small(at, page, (tag & !KIND) as usize, &mut keep),
+                LARGE if tag == LARGE | len => keep(Block { at: start, size: u64::from(len) * PAGE, tag }),
+                SMALL => self.rebuild_small(at, page, tag, &mut keep),
                 _ => false,
             };
             if is_live {
@@ -674,13 +754,14 @@ impl<'a, O: Owner> Pool<'a, O> {
     }
 
     /// The small blocks of a page; false if none is live.
-    fn rebuild_small(&self, number: u32, page: &Page, class: usize, keep: &mut impl FnMut(Block) -> bool) -> bool {
-        let Some(open) = self.header.open.get(class) else { return false };
+    fn rebuild_small(self, number: u32, page: &Page, tag: u32, keep: &mut impl FnMut(Block) -> bool) -> bool {
+        let class = tag & !KIND;
+        let Some((open, _)) = self.lists(class) else { return false };
         let size = 16u64 << class;
         let mut bits = page.bits.load(Relaxed) & all_of(class);
         for block in 0..32 >> class {
             let at = u64::from(number) * PAGE + block * size;
-            if bits & 1 << block != 0 && !keep(Block { at, size }) {
+            if bits & 1 << block != 0 && !keep(Block { at, size, tag }) {
                 bits &= !(1 << block);
             }
         }
@@ -693,7 +774,7 @@ impl<'a, O: Owner> Pool<'a, O> {
     }
 
     /// The pages from `start` to before `end` are free.
-    fn put_free_run(&self, start: u32, end: u32) {
+    fn put_free_run(self, start: u32, end: u32) {
         if start < end {
             // A death in between leaves pages that are none's first, which are free.
             self.forget_inside(start + 1, end);
@@ -701,15 +782,11 @@ impl<'a, O: Owner> Pool<'a, O> {
         }
     }
 
-    fn forget_inside(&self, start: u32, end: u32) {
-        for page in &self.map[start as usize..end.max(start) as usize] {
+    fn forget_inside(self, start: u32, end: u32) {
+        for page in &self.map()[start as usize..end.max(start) as usize] {
             page.tag.store(INSIDE, Relaxed);
         }
     }
-}
-
-fn address(extent: Extent, at: u64) -> Option<NonNull<u8>> {
-    extent.at(at)
 }
 
 fn pins(extent: Extent) -> Option<NonNull<AtomicU32>> {

@@ -41,7 +41,8 @@ pub const MAX_PAGES: u64 = 1 << 27;
 /// The user area begins at a multiple of this.
 const ALIGNMENT: u64 = 4096;
 
-/// Left free in front of the user area, for what a program writes in front of its first block.
+/// Left free in front of the user area and behind it: for what a program writes in front of its first block and behind its last
+/// one, and so that the address where the area ends, the content of an empty message there, is the pool's.
 const GAP: u64 = 64;
 
 /// Block sizes below a page: 16 << class.
@@ -184,7 +185,7 @@ pub fn obtain<O: Owner>(bytes: u64) -> Result<(Extent, u32), Errno> {
     if !(1..=MAX_PAGES).contains(&pages) {
         return Err(Errno::NOMEM);
     }
-    let len = usize::try_from(user_start::<O>(pages) + pages * PAGE).map_err(|_| Errno::NOMEM)?;
+    let len = usize::try_from(user_start::<O>(pages) + pages * PAGE + GAP).map_err(|_| Errno::NOMEM)?;
     let extent = Extent::obtain(len)?;
     let place = PoolPlace::zeroed();
     place.set(extent, pages as u32);
@@ -231,7 +232,7 @@ impl PoolPlace {
         let pages = self.pages.load(Relaxed) as usize;
         let start = extent.start()?.as_ptr();
         let user = user_start::<O>(pages as u64);
-        if user + pages as u64 * PAGE > extent.len {
+        if user + pages as u64 * PAGE + GAP > extent.len {
             return None;
         }
         // SAFETY: the three lie one behind the other in front of the user area, which ends inside the extent; they are made of
@@ -571,7 +572,7 @@ impl<'a, O: Owner> Pool<'a, O> {
         self.map.len() as u64 * PAGE
     }
 
-    /// The address of a byte of the user area in this process.
+    /// The address of a byte of the user area, or of its end, in this process.
     #[inline]
     pub fn address(&self, at: u64) -> Option<NonNull<u8>> {
         address(self.extent, self.user.checked_add(at)?)

@@ -36,7 +36,8 @@ pub(crate) unsafe fn read(desc: *mut RT_QUEUE, buf: *mut c_void, size: usize, wh
         }
         // SAFETY: the shims' contract.
         let found = unsafe { queue(desc)?.read_raw(buf.cast(), size, timeout) }?;
-        Ok(if whole { found } else { found.min(size) })
+        // Whoever wrote it may have said anything; a count is not negative.
+        Ok(found.min(if whole { isize::MAX as usize } else { size }))
     };
     // One that is there first.
     match attempt(Timeout::NONE) {

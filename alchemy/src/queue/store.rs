@@ -148,12 +148,12 @@ impl<'a> Store<'a> {
     #[inline(always)]
     pub fn alloc(&self, size: u64) -> Option<Message<'a>> {
         let bytes = size.checked_add(HEADER)?;
-        let block = match self.0.alloc(bytes) {
-            Some(block) => block,
-            // A flush that was cut short left some.
-            None if self.free_flushed() => self.0.alloc(bytes)?,
-            None => return None,
-        };
+        let mut block = self.0.alloc(bytes);
+        // A flush that was cut short, or has not come to it yet, left some.
+        while block.is_none() && self.free_flushed() {
+            block = self.0.alloc(bytes);
+        }
+        let block = block?;
         let message = self.message(block)?;
         step("queue: allocated");
         message.record.refs.store(0, Relaxed);
@@ -322,11 +322,6 @@ impl<'a> Store<'a> {
             any = true;
         }
         any
-    }
-
-    /// Whether there are flushed messages.
-    pub fn has_flushed(&self) -> bool {
-        self.flushed().load(Relaxed) != 0
     }
 
     /// Makes everything consistent after a lock holder died: what is queued is what the links lead to from the head; what nobody

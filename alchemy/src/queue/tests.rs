@@ -163,8 +163,7 @@ fn waiters_survive_those_who_die_serving_them() {
                     put(space, queue, b"words", mode).unwrap();
                 }
             }));
-            // Those who were decided are told; the others are served.
-            space.tell_decided(&space.object::<QueueSlot>(queue).unwrap().head.place(queue));
+            // The first to come tells those who were decided; the others are served.
             while inquire(space, queue).unwrap().waiters > 0 {
                 put(space, queue, b"words", SendMode::empty()).unwrap();
             }
@@ -184,6 +183,21 @@ fn waiters_survive_those_who_die_serving_them() {
         }
         assert!(deaths >= 5, "few deaths: {deaths}");
     }
+}
+
+/// Whoever needs the room need not wait until a flush, which is preempted, has freed all that it took out.
+#[test]
+fn what_is_flushed_is_room() {
+    let space = space();
+    let queue = queue(space);
+    while put(space, queue, &[0; 32], SendMode::empty()).is_ok() {}
+    let slot = space.object::<QueueSlot>(queue).unwrap();
+    {
+        let _held = space.lock(&slot.head.place(queue));
+        assert!(slot.store().unwrap().flush() > 100);
+    }
+    let all = inquire(space, queue).unwrap().pool_size - HEADER;
+    free(space, queue, alloc(space, queue, all).unwrap().as_ptr()).unwrap();
 }
 
 /// The child of a fork that found another thread in the midst of something: the messages are there in their order, and what is

@@ -248,12 +248,22 @@ impl Space {
     }
 
     /// Ends a lock section that may have decided waiters, or found such as a dead lock holder has left: they are told.
+    #[inline]
     pub fn settle(&self, place: &Place<'_>, held: Held<'_>) {
         let decided = place.site.has_decided();
         drop(held);
         if decided {
             self.tell_decided(place);
         }
+    }
+
+    /// Does something under the lock of `place`, and ends the section as [`Space::settle`] does.
+    #[inline(always)]
+    pub fn section<R>(&self, place: &Place<'_>, work: impl FnOnce() -> R) -> R {
+        let held = self.lock(place);
+        let result = work();
+        self.settle(place, held);
+        result
     }
 
     /// Ends whatever wait a task is in, with `outcome`; nothing if it is in none, or if its fate is decided. `request` is

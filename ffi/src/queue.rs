@@ -42,10 +42,16 @@ pub(crate) unsafe fn read(
         // SAFETY: the shims' contract.
         && let Some(found) = unsafe { queue.read_uncontended(buf.cast(), size) }
     {
-        return (if whole { found } else { found.min(size) }) as isize;
+        return count_of(found, size, whole) as isize;
     }
     // SAFETY: the shims' contract.
     unsafe { read_contended(desc, buf, size, whole, timeout()) }
+}
+
+/// Whoever wrote the message may have said anything of its size; a count is not negative.
+#[inline(always)]
+fn count_of(found: usize, room: usize, whole: bool) -> usize {
+    found.min(if whole { isize::MAX as usize } else { room })
 }
 
 /// Out of line, and of the same kind as the shims, so that the common case needs little of the stack; as are those below.
@@ -65,7 +71,7 @@ unsafe extern "C-unwind" fn read_contended(
         }
         // SAFETY: the shims' contract.
         let found = unsafe { queue(desc)?.read_raw(buf.cast(), size, timeout) }?;
-        Ok(if whole { found } else { found.min(size) })
+        Ok(count_of(found, size, whole))
     })
 }
 

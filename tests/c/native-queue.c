@@ -144,6 +144,21 @@ static void waiting_reader_is_told_the_full_length(void)
 	CHECK_EQ(rt_queue_delete(&queue), 0);
 }
 
+/* A writer that claims to have more than can be: the reader gets what it has room for, and no error. */
+static void absurd_length_is_no_error(void)
+{
+	static char data[64];
+	struct reader reader;
+
+	CHECK_EQ(rt_queue_create(&queue, NULL, 1000, 0, Q_PRIO | Q_SHARED), 0);
+	reader.until = 0;
+	spawn_blocked(&reader.task, 10, read_four, &reader);
+	CHECK_EQ(rt_queue_write(&queue, data, (size_t)-1, Q_NORMAL), 1);
+	join(&reader.task);
+	CHECK(reader.result >= 4);
+	CHECK_EQ(rt_queue_delete(&queue), 0);
+}
+
 /* The name before 2.2. */
 static void recv_is_receive(void)
 {
@@ -259,5 +274,6 @@ static void names_and_codes(void)
 
 KIT_CASES(
 	CASE(unknown_bits_are_ignored), CASE(inquire_shows_the_mode), CASE(descriptor_is_written_as_a_whole),
-	CASE(read_tells_the_full_length), CASE(waiting_reader_is_told_the_full_length), CASE(recv_is_receive),
-	CASE(broadcast_write_without_reader_is_dropped), CASE(producer_and_consumer), CASE(binding), CASE(names_and_codes))
+	CASE(read_tells_the_full_length), CASE(waiting_reader_is_told_the_full_length), CASE(absurd_length_is_no_error),
+	CASE(recv_is_receive), CASE(broadcast_write_without_reader_is_dropped), CASE(producer_and_consumer),
+	CASE(binding), CASE(names_and_codes))

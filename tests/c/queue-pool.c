@@ -68,6 +68,38 @@ static void as_many_messages_as_the_limit_fit(void)
 		}
 }
 
+/* Promise 1: a message without content, at the very end of a pool that fills its memory to the last byte. */
+static void empty_messages_fill_a_pool_to_its_end(void)
+{
+	static const size_t limits[] = { 128, 256, 1024, 4096 };
+	size_t n, used;
+	unsigned i;
+	void *buf;
+
+	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		MAKE_QUEUE(&queue, 1, limits[i], Q_FIFO);
+		CHECK_EQ(exhaust(0), limits[i]);
+		used = queue_used(&queue);
+		CHECK_EQ(used, queue_pool(&queue));
+		for (n = 0; n < limits[i]; n++)
+			CHECK_EQ(rt_queue_send(&queue, held[n], 0, Q_NORMAL), 0);
+		CHECK_QUEUE(&queue, 0, limits[i], used);
+		for (n = 0; n < limits[i]; n++) {
+			CHECK_EQ(rt_queue_receive(&queue, &buf, TM_NONBLOCK), 0);
+			CHECK(buf == held[n]);
+		}
+		release((int)limits[i], 0);
+		for (n = 0; n < limits[i]; n++)
+			CHECK_EQ(rt_queue_write(&queue, NULL, 0, Q_URGENT), 0);
+		for (n = 0; n < limits[i]; n++) {
+			CHECK_EQ(rt_queue_receive(&queue, &buf, TM_NONBLOCK), 0);
+			CHECK_EQ(rt_queue_free(&queue, buf), 0);
+		}
+		CHECK_QUEUE(&queue, 0, 0, 0);
+		CHECK_EQ(rt_queue_delete(&queue), 0);
+	}
+}
+
 /* The same by writing, the queue full to its limit, again and again. */
 static void as_many_messages_as_the_limit_are_written(void)
 {
@@ -384,7 +416,8 @@ static void starts_of_former_blocks_are_refused(void)
 }
 
 KIT_CASES(
-	CASE(as_many_messages_as_the_limit_fit), CASE(as_many_messages_as_the_limit_are_written),
+	CASE(as_many_messages_as_the_limit_fit), CASE(empty_messages_fill_a_pool_to_its_end),
+	CASE(as_many_messages_as_the_limit_are_written),
 	CASE(unlimited_pools_hold_as_many_small_messages_as_ever), CASE(pool_serves_any_size_again_and_again),
 	CASE(one_message_may_take_the_whole_pool), CASE(costs_follow_the_table), CASE(room_of_a_message_ends_with_its_block),
 	CASE(absurd_sizes_do_not_fit), CASE(no_memory_is_lost_to_a_mix_of_sizes), CASE(addresses_that_are_no_message),

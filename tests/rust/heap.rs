@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use alchemy::task::Status;
-use alchemy::{Alarm, Block, Date, Error, Handle, Heap, HeapMode, HeapRef, JoinHandle, Task, Timeout};
+use alchemy::{Alarm, Block, Date, Error, Handle, Heap, HeapMode, HeapRef, JoinHandle, Name, Task, Timeout};
 use kit::{LONG, Random, SHORT, Watchdog, as_plain, as_task, gate, until, until_status, value};
 
 fn until_waiters(heap: HeapRef, waiters: u32) {
@@ -343,13 +343,13 @@ fn alarm_handlers_allocate_but_do_not_make_or_delete() {
     let reference = *heap;
     let (tell, told) = mpsc::channel();
     let alarm = Alarm::new("", move || {
-        let made = Heap::new(1).map(drop);
+        let made = [Heap::new(1).map(drop), HeapRef::create(Name::new(b""), 1, HeapMode::empty(), |_| ()).map(drop)];
         let block = reference.alloc(1, Timeout::INFINITE).map(|block| block.len());
         tell.send((made, reference.delete(), block)).unwrap();
     })
     .unwrap();
     alarm.start(Duration::from_nanos(1), Duration::ZERO).unwrap();
-    assert_eq!(told.recv().unwrap(), (Err(Error::Permission), Err(Error::Permission), Ok(1)));
+    assert_eq!(told.recv().unwrap(), ([Err(Error::Permission); 2], Err(Error::Permission), Ok(1)));
     assert_eq!(used(*heap), 0);
 }
 

@@ -332,12 +332,14 @@ fn alarm_handlers_send_but_do_not_make_or_delete() {
     let reference = *queue;
     let (tell, told) = mpsc::channel();
     let alarm = Alarm::new("", move || {
-        let made = Queue::<u32>::new(1).map(drop);
+        let settings = QueueSettings { pool_size: 1, limit: 0, mode: QueueMode::empty(), shown: 0 };
+        let raw = QueueRef::create(Name::new(b""), settings, |_| ()).map(drop);
+        let made = [Queue::<u32>::new(1).map(drop), raw];
         tell.send((made, reference.delete(), reference.write(&[1; 4], SendMode::empty()))).unwrap();
     })
     .unwrap();
     alarm.start(Duration::from_nanos(1), Duration::ZERO).unwrap();
-    assert_eq!(told.recv().unwrap(), (Err(Error::Permission), Err(Error::Permission), Ok(0)));
+    assert_eq!(told.recv().unwrap(), ([Err(Error::Permission); 2], Err(Error::Permission), Ok(0)));
     assert_eq!(queue.receive(Timeout::NONE), Ok(0x0101_0101));
 }
 

@@ -95,7 +95,6 @@ impl Heap {
     /// [`Error::Exists`]: a live heap has the name. [`Error::Permission`]: in an alarm handler.
     #[doc(alias = "rt_heap_create")]
     pub fn create(name: &str, size: usize, mode: Mode) -> Result<Heap> {
-        runtime::refuse_handlers()?;
         HeapRef::create(Name::new(name.as_bytes()), size, mode, |_| ()).map(Heap)
     }
 
@@ -136,6 +135,7 @@ impl Drop for Heap {
 impl HeapRef {
     /// As [`Heap::create`], without ownership; `ready` is called with the handle before anybody else can see the heap.
     pub fn create(name: Name, size: usize, mode: Mode, ready: impl FnOnce(Handle)) -> Result<HeapRef> {
+        runtime::refuse_handlers()?;
         let _section = Section::enter();
         super::create(runtime::space()?, name, size as u64, mode, ready).map(HeapRef)
     }

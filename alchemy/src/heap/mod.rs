@@ -211,7 +211,7 @@ impl HeapSlot {
         Ok(granted)
     }
 
-    /// Under the lock: blocks for all waiters whose requests fit now. Follow with `tell_decided`.
+    /// Under the lock: blocks for all waiters whose requests fit now. Decides only.
     #[cold]
     fn serve(&self, space: &Space, place: &Place<'_>, pool: &Pool<'_, Heaps>) {
         let mut at = place.site.first();
@@ -300,11 +300,8 @@ pub(crate) fn alloc<'a>(
 ) -> Result<Granted> {
     let slot = space.object::<HeapSlot>(handle)?;
     let place = slot.head.place(handle);
-    {
-        let _held = space.lock(&place);
-        if let Some(granted) = slot.take(handle, &request)? {
-            return Ok(granted);
-        }
+    if let Some(granted) = space.section(&place, || slot.take(handle, &request))? {
+        return Ok(granted);
     }
     alloc_slow(space, slot, &place, request, timeout, me)
 }
@@ -320,18 +317,23 @@ fn alloc_slow<'a>(
 ) -> Result<Granted> {
     let handle = place.id;
     let (me, deadline) = timeout.admit(me)?;
-    let held = space.lock(place);
-    if let Some(granted) = slot.take(handle, &request)? {
-        return Ok(granted);
-    }
-    // Before the wait: after it the slot may be another's.
-    let extent = slot.memory.extent();
-    let start = slot.pool().and_then(|pool| pool.address(0)).ok_or(Error::Invalid)?;
-    space.prepare(&me, place, deadline)?;
-    me.slot.ask[0].store(request.size, Relaxed);
-    me.slot.ask[1].store(request.pinned.into(), Relaxed);
-    place.site.enqueue(space, me.index, slot.rank(me.index, me.slot));
-    drop(held);
+    let queued = space.section(place, || -> Result<_> {
+        if let Some(granted) = slot.take(handle, &request)? {
+            return Ok(Err(granted));
+        }
+        // Before the wait: after it the slot may be another's.
+        let extent = slot.memory.extent();
+        let start = slot.pool().and_then(|pool| pool.address(0)).ok_or(Error::Invalid)?;
+        space.prepare(&me, place, deadline)?;
+        me.slot.ask[0].store(request.size, Relaxed);
+        me.slot.ask[1].store(request.pinned.into(), Relaxed);
+        place.site.enqueue(space, me.index, slot.rank(me.index, me.slot));
+        Ok(Ok((extent, start)))
+    });
+    let (extent, start) = match queued? {
+        Ok(area) => area,
+        Err(granted) => return Ok(granted),
+    };
     let outcome = space.sleep(&me, place, deadline);
     // Here and not on the way out: whoever is deleted while suspended must not take the block along.
     me.slot.stop_while_suspended(space);
@@ -367,37 +369,34 @@ pub(crate) fn free_at(space: &Space, handle: Handle, at: u64) -> Result<()> {
 fn free_where(space: &Space, handle: Handle, locate: impl FnOnce(&Pool<'_, Heaps>) -> Option<u64>) -> Result<()> {
     let slot = space.object::<HeapSlot>(handle)?;
     let place = slot.head.place(handle);
-    let held = space.lock(&place);
-    handle.check(slot.head.state.load())?;
-    if slot.mode().contains(Mode::SINGLE) {
-        return Ok(());
-    }
-    let pool = slot.pool().ok_or(Error::Invalid)?;
-    let freed = locate(&pool).and_then(|at| pool.free(at));
-    if freed.is_some() && !place.site.is_empty() {
-        step("heap: freed");
-        slot.serve(space, &place, &pool);
-    }
-    let decided = place.site.has_decided();
-    drop(held);
-    if decided {
-        space.tell_decided(&place);
-    }
-    freed.map(|_| ()).ok_or(Error::Invalid)
+    space.section(&place, || {
+        handle.check(slot.head.state.load())?;
+        if slot.mode().contains(Mode::SINGLE) {
+            return Ok(());
+        }
+        let pool = slot.pool().ok_or(Error::Invalid)?;
+        let freed = locate(&pool).and_then(|at| pool.free(at));
+        if freed.is_some() && !place.site.is_empty() {
+            step("heap: freed");
+            slot.serve(space, &place, &pool);
+        }
+        freed.map(|_| ()).ok_or(Error::Invalid)
+    })
 }
 
 pub(crate) fn inquire(space: &Space, handle: Handle) -> Result<Info> {
     let slot = space.object::<HeapSlot>(handle)?;
     let place = slot.head.place(handle);
-    let _held = space.lock(&place);
-    handle.check(slot.head.state.load())?;
-    let pool = slot.pool().ok_or(Error::Invalid)?;
-    Ok(Info {
-        waiters: place.site.waiting(),
-        mode: slot.mode(),
-        size: slot.size.load(Relaxed),
-        usable: pool.usable(),
-        used: pool.used(),
-        name: slot.head.name(),
+    space.section(&place, || {
+        handle.check(slot.head.state.load())?;
+        let pool = slot.pool().ok_or(Error::Invalid)?;
+        Ok(Info {
+            waiters: place.site.waiting(),
+            mode: slot.mode(),
+            size: slot.size.load(Relaxed),
+            usable: pool.usable(),
+            used: pool.used(),
+            name: slot.head.name(),
+        })
     })
 }

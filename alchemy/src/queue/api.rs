@@ -177,6 +177,7 @@ impl<T> Drop for Queue<T> {
 impl QueueRef {
     /// As [`Queue::create`], for bytes, without ownership; `ready` is called with the handle before anybody else can see the queue.
     pub fn create(name: Name, settings: Settings, ready: impl FnOnce(Handle)) -> Result<QueueRef> {
+        runtime::refuse_handlers()?;
         let _section = Section::enter();
         super::create(runtime::space()?, name, settings, ready).map(QueueRef)
     }

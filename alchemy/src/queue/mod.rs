@@ -250,11 +250,12 @@ pub(crate) fn free_uncontended(space: &Space, handle: Handle, content: *const u8
 /// Allocates a message for content of this size; the caller holds it. `None` if there is no room, or no such queue.
 pub(crate) fn alloc(space: &Space, handle: Handle, size: u64) -> Option<NonNull<u8>> {
     let slot = space.object::<QueueSlot>(handle).ok()?;
-    let _held = space.lock(&slot.head.place(handle));
-    let store = slot.live_store(handle).ok()?;
-    let message = store.alloc(size)?;
-    message.record.refs.store(1, Release);
-    store.content(message.number)
+    space.section(&slot.head.place(handle), || {
+        let store = slot.live_store(handle).ok()?;
+        let message = store.alloc(size)?;
+        message.record.refs.store(1, Release);
+        store.content(message.number)
+    })
 }
 
 /// Lets go of a message at this address of the calling process.
@@ -269,32 +270,27 @@ fn free_where(
 ) -> Result<()> {
     let slot = space.object::<QueueSlot>(handle)?;
     let place = slot.head.place(handle);
-    let held = space.lock(&place);
-    let store = slot.live_store(handle)?;
-    let freed = locate(&store).filter(|message| message.holders() > 0);
-    if let Some(message) = &freed {
-        store.let_go(message);
-    }
-    let decided = place.site.has_decided();
-    drop(held);
-    if decided {
-        space.tell_decided(&place);
-    }
-    freed.map(|_| ()).ok_or(Error::Invalid)
+    space.section(&place, || {
+        let store = slot.live_store(handle)?;
+        let message = locate(&store).filter(|message| message.holders() > 0).ok_or(Error::Invalid)?;
+        store.let_go(&message);
+        Ok(())
+    })
 }
 
 pub(crate) fn inquire(space: &Space, handle: Handle) -> Result<Info> {
     let slot = space.object::<QueueSlot>(handle)?;
     let place = slot.head.place(handle);
-    let _held = space.lock(&place);
-    let store = slot.live_store(handle)?;
-    Ok(Info {
-        waiters: place.site.waiting(),
-        messages: store.count(),
-        mode: slot.shown.load(Relaxed),
-        limit: slot.limit.load(Relaxed),
-        pool_size: store.0.usable(),
-        used: store.0.used(),
-        name: slot.head.name(),
+    space.section(&place, || {
+        let store = slot.live_store(handle)?;
+        Ok(Info {
+            waiters: place.site.waiting(),
+            messages: store.count(),
+            mode: slot.shown.load(Relaxed),
+            limit: slot.limit.load(Relaxed),
+            pool_size: store.0.usable(),
+            used: store.0.used(),
+            name: slot.head.name(),
+        })
     })
 }

@@ -53,11 +53,8 @@ pub(crate) unsafe fn read<'a>(
     let place = slot.head.place(handle);
     // SAFETY: the caller's contract.
     let take = || slot.live_store(handle).map(|store| unsafe { read_from(&store, buffer) });
-    {
-        let _held = space.lock(&place);
-        if let Some(size) = take()? {
-            return Ok(size);
-        }
+    if let Some(size) = space.section(&place, take)? {
+        return Ok(size);
     }
     let ask = [READ, buffer.start.expose_provenance() as u64, buffer.room];
     match wait_for_message(space, slot, &place, ask, take, timeout, me)? {
@@ -79,11 +76,8 @@ pub(crate) fn receive<'a>(
     let slot = space.object::<QueueSlot>(handle)?;
     let place = slot.head.place(handle);
     let take = || slot.live_store(handle).map(|store| receive_from(&store));
-    {
-        let _held = space.lock(&place);
-        if let Some(received) = take()? {
-            return Ok(received);
-        }
+    if let Some(received) = space.section(&place, take)? {
+        return Ok(received);
     }
     match wait_for_message(space, slot, &place, [RECEIVE, 0, 0], take, timeout, me)? {
         Outcome::Now(received) => Ok(received),
@@ -121,18 +115,23 @@ fn wait_for_message<'a, T>(
     me: impl FnOnce() -> Result<Me<'a>>,
 ) -> Result<Outcome<'a, T>> {
     let (me, deadline) = timeout.admit(me)?;
-    let held = space.lock(place);
-    if let Some(taken) = take()? {
-        return Ok(Outcome::Now(taken));
-    }
-    // Before the wait: after it the slot may be another's.
-    let start = slot.store().and_then(|store| store.0.address(0)).ok_or(Error::Invalid)?;
-    space.prepare(&me, place, deadline)?;
-    for (word, value) in me.slot.ask.iter().zip(ask) {
-        word.store(value, Relaxed);
-    }
-    place.site.enqueue(space, me.index, slot.rank(me.index, me.slot));
-    drop(held);
+    let queued = space.section(place, || -> Result<_> {
+        if let Some(taken) = take()? {
+            return Ok(Err(taken));
+        }
+        // Before the wait: after it the slot may be another's.
+        let start = slot.store().and_then(|store| store.0.address(0)).ok_or(Error::Invalid)?;
+        space.prepare(&me, place, deadline)?;
+        for (word, value) in me.slot.ask.iter().zip(ask) {
+            word.store(value, Relaxed);
+        }
+        place.site.enqueue(space, me.index, slot.rank(me.index, me.slot));
+        Ok(Ok(start))
+    });
+    let start = match queued? {
+        Ok(start) => start,
+        Err(taken) => return Ok(Outcome::Now(taken)),
+    };
     let outcome = space.sleep(&me, place, deadline);
     // Here and not on the way out: whoever is deleted while suspended must not take the message along.
     me.slot.stop_while_suspended(space);
@@ -167,20 +166,16 @@ fn receive_from(store: &Store<'_>) -> Option<(NonNull<u8>, u64)> {
 pub(crate) fn flush(space: &Space, handle: Handle) -> Result<u32> {
     let slot = space.object::<QueueSlot>(handle)?;
     let place = slot.head.place(handle);
-    let count = {
-        let _held = space.lock(&place);
+    let count = space.section(&place, || -> Result<u32> {
         let store = slot.live_store(handle)?;
         let count = store.flush();
         store.free_flushed();
-        count
-    };
-    loop {
-        let _held = space.lock(&place);
+        Ok(count)
+    })?;
+    let frees_some = || {
         // A queue that was deleted meanwhile has no messages.
-        let Ok(store) = slot.live_store(handle) else { return Ok(count) };
-        if !store.has_flushed() {
-            return Ok(count);
-        }
-        store.free_flushed();
-    }
+        slot.live_store(handle).is_ok_and(|store| store.free_flushed())
+    };
+    while space.section(&place, frees_some) {}
+    Ok(count)
 }

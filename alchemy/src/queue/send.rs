@@ -54,26 +54,20 @@ pub(crate) unsafe fn write(space: &Space, handle: Handle, data: Data, mode: Send
     }
     let slot = space.object::<QueueSlot>(handle)?;
     let place = slot.head.place(handle);
-    let held = space.lock(&place);
-    let store = slot.live_store(handle)?;
-    let decided = place.site.has_decided();
-    if !place.site.is_empty() {
-        // SAFETY: the caller's contract.
-        let sent = unsafe { write_to_waiters(space, &place, &store, data, mode) };
-        drop(held);
-        return sent.map(|sent| sent.finish(space, &place, decided));
-    }
-    let queued = if mode.contains(SendMode::BROADCAST) {
-        Ok(())
-    } else {
-        // SAFETY: the caller's contract.
-        slot.check_limit(&store).and_then(|()| unsafe { write_to_queue(&store, data, mode) })
-    };
-    drop(held);
-    if decided {
-        space.tell_decided(&place);
-    }
-    queued.map(|()| 0)
+    let sent = space.section(&place, || -> Result<_> {
+        let store = slot.live_store(handle)?;
+        if !place.site.is_empty() {
+            // SAFETY: the caller's contract.
+            return unsafe { write_to_waiters(space, &place, &store, data, mode) };
+        }
+        if !mode.contains(SendMode::BROADCAST) {
+            slot.check_limit(&store)?;
+            // SAFETY: the caller's contract.
+            unsafe { write_to_queue(&store, data, mode) }?;
+        }
+        Ok(Sent::TO_NOBODY)
+    });
+    sent.map(|sent| sent.finish(space))
 }
 
 /// # Safety
@@ -150,27 +144,27 @@ pub(crate) fn send(space: &Space, handle: Handle, content: *const u8, size: u64,
     }
     let slot = space.object::<QueueSlot>(handle)?;
     let place = slot.head.place(handle);
-    let held = space.lock(&place);
-    let store = slot.live_store(handle)?;
-    slot.check_limit(&store)?;
-    let message = store.locate(content).filter(|message| may_be_sent(message, size)).ok_or(Error::Invalid)?;
-    let decided = place.site.has_decided();
-    let mut sent = Sent { count: 0, wake: None };
-    if !place.site.is_empty() {
-        message.record.size.store(size, Relaxed);
-        sent = send_to_waiters(space, &place, &store, &message, mode);
-    } else if !mode.contains(SendMode::BROADCAST) {
-        message.record.size.store(size, Relaxed);
-        store.push(&message, message.holders() - 1, mode.contains(SendMode::URGENT));
-    }
-    drop(held);
-    Ok(sent.finish(space, &place, decided))
+    let sent = space.section(&place, || -> Result<_> {
+        let store = slot.live_store(handle)?;
+        slot.check_limit(&store)?;
+        let message = store.locate(content).filter(|message| may_be_sent(message, size)).ok_or(Error::Invalid)?;
+        if !place.site.is_empty() {
+            message.record.size.store(size, Relaxed);
+            return Ok(send_to_waiters(space, &place, &store, &message, mode));
+        }
+        if !mode.contains(SendMode::BROADCAST) {
+            message.record.size.store(size, Relaxed);
+            store.push(&message, message.holders() - 1, mode.contains(SendMode::URGENT));
+        }
+        Ok(Sent::TO_NOBODY)
+    });
+    sent.map(|sent| sent.finish(space))
 }
 
 #[cold]
 fn send_to_waiters(space: &Space, place: &Place<'_>, store: &Store<'_>, message: &Message<'_>, mode: SendMode) -> Sent {
     let index = place.site.first();
-    let Some(first) = space.threads.get(index) else { return Sent { count: 0, wake: None } };
+    let Some(first) = space.threads.get(index) else { return Sent::TO_NOBODY };
     if mode.contains(SendMode::BROADCAST) {
         let count = give_to_all(space, place, store, message);
         store.let_go(message);
@@ -192,19 +186,17 @@ fn send_to_waiters(space: &Space, place: &Place<'_>, store: &Store<'_>, message:
     Sent { count: 1, wake }
 }
 
-/// What remains to be done without the lock.
+/// Who has got it, and who of them is to be woken. Others are decided, and told at the end of the section.
 struct Sent {
     count: u32,
     wake: Option<Wake>,
 }
 
 impl Sent {
-    /// Wakes whoever is to be woken. `decided`: somebody was decided and not told before.
+    const TO_NOBODY: Sent = Sent { count: 0, wake: None };
+
     #[inline]
-    fn finish(self, space: &Space, place: &Place<'_>, decided: bool) -> u32 {
-        if decided || self.count > 0 && self.wake.is_none() {
-            space.tell_decided(place);
-        }
+    fn finish(self, space: &Space) -> u32 {
         if let Some(wake) = self.wake {
             wake.send(space.scope);
         }
@@ -226,7 +218,7 @@ fn give_to_receiver(
     Sent { count: 1, wake }
 }
 
-/// Gives a message to all who wait: the readers a copy, the receivers a hold each. Decides only; `tell_decided` follows.
+/// Gives a message to all who wait: the readers a copy, the receivers a hold each. Decides only.
 fn give_to_all(space: &Space, place: &Place<'_>, store: &Store<'_>, message: &Message<'_>) -> u32 {
     let mut count = 0;
     loop {

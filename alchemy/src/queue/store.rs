@@ -148,8 +148,12 @@ impl<'a> Store<'a> {
 
     /// A new message, held by nobody: one that stays so is freed by a rebuild.
     pub fn alloc(&self, size: u64) -> Option<Message<'a>> {
-        // A flush that was cut short left some.
-        self.alloc_at_once(size).or_else(|| if self.free_flushed() { self.alloc_at_once(size) } else { None })
+        let mut message = self.alloc_at_once(size);
+        // A flush that was cut short, or has not come to it yet, left some.
+        while message.is_none() && self.free_flushed() {
+            message = self.alloc_at_once(size);
+        }
+        message
     }
 
     /// As [`Store::alloc`], without freeing what has been flushed.
@@ -314,6 +318,9 @@ impl<'a> Store<'a> {
         let mut any = false;
         for _ in 0..BATCH {
             let Some(message) = self.by_link(self.flushed().load(Relaxed)) else { break };
+            // First, lest it be taken for one on its way into the queue.
+            message.record.refs.store(message.holders(), Release);
+            step("queue: about to unlink a flushed one");
             self.flushed().store(message.record.next.load(Relaxed), Release);
             step("queue: unlinked a flushed one");
             self.settle(&message);
@@ -322,16 +329,11 @@ impl<'a> Store<'a> {
         any
     }
 
-    /// Whether there are flushed messages.
-    pub fn has_flushed(&self) -> bool {
-        self.flushed().load(Relaxed) != 0
-    }
-
     /// Makes everything consistent after a lock holder died: what is queued is what the links lead to from the head; what nobody
     /// holds and is not queued is freed.
     ///
     /// `torn`: in the child of a fork. The links may be of different moments; what is linked and cannot be reached is queued
-    /// behind the rest.
+    /// behind the rest, or in front of it if that is where it was coming from or going to.
     pub fn rebuild(&self, torn: bool) {
         // What an earlier rebuild left that died.
         let records = (self.0.usable() / HEADER) as u32;
@@ -341,8 +343,16 @@ impl<'a> Store<'a> {
                 record.refs.store(refs & !REACHED, Relaxed);
             }
         }
-        let mut order = Vec::new();
-        let mut link = self.head().load(Relaxed);
+        // What a flush has taken out of the list does not come back, even if the list leads to it or goes on in it.
+        // The first may be on its way out.
+        let mut flushed = self.by_link(self.flushed().load(Relaxed));
+        while let Some(message) = flushed {
+            message.record.refs.store(message.holders(), Relaxed);
+            flushed = self.by_link(message.record.next.load(Relaxed)).filter(Message::is_linked);
+        }
+        let (mut order, mut in_front) = (Vec::new(), Vec::new());
+        let head = self.head().load(Relaxed);
+        let mut link = head;
         while let Some(message) = self.by_link(link) {
             let refs = message.record.refs.load(Relaxed);
             if refs & REACHED != 0 || refs & LINKED == 0 {
@@ -357,12 +367,15 @@ impl<'a> Store<'a> {
             let refs = message.record.refs.load(Relaxed);
             let reached = refs & REACHED != 0 || torn && refs & LINKED != 0;
             if reached && refs & REACHED == 0 {
-                order.push(message.number);
+                let was_first = head != 0 && message.record.next.load(Relaxed) == head;
+                if was_first { &mut in_front } else { &mut order }.push(message.number);
             }
             let refs = refs & HOLDERS | if reached { LINKED } else { 0 };
             message.record.refs.store(refs, Relaxed);
             refs != 0
         });
+        in_front.append(&mut order);
+        let order = in_front;
         let links = order.iter().map(|number| number + 1);
         for (&number, next) in order.iter().zip(links.clone().skip(1).chain([0])) {
             if let Some(record) = self.record(number) {

@@ -23,6 +23,7 @@ const LABELS: &[&str] = &[
     "queue: let go",
     "queue: flushed",
     "queue: emptied",
+    "queue: about to unlink a flushed one",
     "queue: unlinked a flushed one",
     "pool: claimed a small block",
     "pool: took a small block",
@@ -198,8 +199,7 @@ fn waiters_survive_those_who_die_serving_them() {
                     put(space, queue, b"words", mode).unwrap();
                 }
             }));
-            // Those who were decided are told; the others are served.
-            space.tell_decided(&space.object::<QueueSlot>(queue).unwrap().head.place(queue));
+            // The first to come tells those who were decided; the others are served.
             while inquire(space, queue).unwrap().waiters > 0 {
                 put(space, queue, b"words", SendMode::empty()).unwrap();
             }
@@ -218,5 +218,67 @@ fn waiters_survive_those_who_die_serving_them() {
             assert_eq!(inquire(space, queue).unwrap().used, 0, "{label} {count}");
         }
         assert!(deaths >= 5, "few deaths: {deaths}");
+    }
+}
+
+/// Whoever needs the room need not wait until a flush, which is preempted, has freed all that it took out.
+#[test]
+fn what_is_flushed_is_room() {
+    let space = space();
+    let queue = queue(space);
+    while put(space, queue, &[0; 32], SendMode::empty()).is_ok() {}
+    let slot = space.object::<QueueSlot>(queue).unwrap();
+    {
+        let _held = space.lock(&slot.head.place(queue));
+        assert!(slot.store().unwrap().flush() > 100);
+    }
+    let all = inquire(space, queue).unwrap().pool_size - HEADER;
+    free(space, queue, alloc(space, queue, all).unwrap().as_ptr()).unwrap();
+}
+
+/// The child of a fork that found another thread in the midst of something: the messages are there in their order, and what is
+/// flushed does not come back.
+#[test]
+fn a_child_inherits_what_another_was_at() {
+    fn texts(space: &Space, queue: Handle) -> String {
+        core::iter::from_fn(|| poll(space, queue).ok()).map(|text| String::from_utf8(text).unwrap()).collect()
+    }
+    type Work = fn(&Space, Handle);
+    let poll: Work = |space, queue| {
+        let _ = poll(space, queue);
+    };
+    let put: Work = |space, queue| {
+        let _ = put(space, queue, b"D", SendMode::empty());
+    };
+    let hurry: Work = |space, queue| {
+        let _ = self::put(space, queue, b"D", SendMode::URGENT);
+    };
+    let flush: Work = |space, queue| {
+        let _ = flush(space, queue);
+    };
+    for (label, work, expected) in [
+        ("queue: unlinked", poll, "ABC"),
+        ("queue: not linked any more", poll, "BC"),
+        ("queue: about to link", put, "ABCD"),
+        ("queue: linked behind", put, "ABCD"),
+        ("queue: about to link", hurry, "DABC"),
+        ("queue: linked in front", hurry, "DABC"),
+        ("queue: flushed", flush, ""),
+        ("queue: emptied", flush, ""),
+        ("queue: about to unlink a flushed one", flush, ""),
+        ("queue: unlinked a flushed one", flush, ""),
+    ] {
+        let space = space();
+        let queue = queue(space);
+        for text in [b"A", b"B", b"C"] {
+            self::put(space, queue, text, SendMode::empty()).unwrap();
+        }
+        assert!(die_at(label, 1, move || work(space, queue)), "never came to {label}");
+        let slot = space.object::<QueueSlot>(queue).unwrap();
+        slot.head.site.reset();
+        slot.inherit(space, queue.index(), 0);
+        let info = inquire(space, queue).unwrap();
+        assert_eq!((texts(space, queue).as_str(), info.messages), (expected, expected.len() as u32), "{label}");
+        assert_eq!(inquire(space, queue).unwrap().used, 0, "{label}");
     }
 }

@@ -41,7 +41,8 @@ pub const MAX_PAGES: u64 = 1 << 27;
 /// The user area begins at a multiple of this.
 const ALIGNMENT: u64 = 4096;
 
-/// Left free in front of the user area, for what a program writes in front of its first block.
+/// Left free in front of the user area and behind it: for what a program writes in front of its first block and behind its last
+/// one, and so that the address where the area ends, the content of an empty message there, is the pool's.
 const GAP: u64 = 64;
 
 /// Block sizes below a page: 16 << class.
@@ -220,7 +221,7 @@ pub fn obtain<O: Owner>(bytes: u64) -> Result<Area, Errno> {
         return Err(Errno::NOMEM);
     }
     let user = user_start::<O>(pages);
-    let len = usize::try_from(user + pages * PAGE).map_err(|_| Errno::NOMEM)?;
+    let len = usize::try_from(user + pages * PAGE + GAP).map_err(|_| Errno::NOMEM)?;
     let area = Area { extent: Extent::obtain(len)?, pages: pages as u32, user: (user / ALIGNMENT) as u32 };
     let place = PoolPlace::zeroed();
     place.set(area);
@@ -648,19 +649,22 @@ impl<'a, O: Owner> Pool<'a, O> {
         u64::from(self.pages) * PAGE
     }
 
-    /// The address of a byte of the user area in this process.
+    /// The address of a byte of the user area, or of its end, in this process.
     #[inline]
     pub fn address(self, at: u64) -> Option<NonNull<u8>> {
         let start = core::ptr::from_ref(self.header).addr() as u64 + self.user;
-        let inside = at < self.usable();
-        inside.then(|| NonNull::new(core::ptr::with_exposed_provenance_mut((start + at) as usize))).flatten()
+        if at <= self.usable() {
+            NonNull::new(core::ptr::with_exposed_provenance_mut((start + at) as usize))
+        } else {
+            None
+        }
     }
 
-    /// Where in the user area this address lies, if it does.
+    /// Where in the user area this address lies, if it does, or is its end.
     #[inline]
     pub fn offset_of(self, address: *const u8) -> Option<u64> {
         let start = core::ptr::from_ref(self.header).addr() as u64 + self.user;
-        Some((address.addr() as u64).wrapping_sub(start)).filter(|&at| at < self.usable())
+        Some((address.addr() as u64).wrapping_sub(start)).filter(|&at| at <= self.usable())
     }
 
     /// The record of the block that begins here.

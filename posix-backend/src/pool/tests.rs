@@ -226,6 +226,8 @@ fn a_pool_gives_all_it_has() {
             pool.alloc(bytes / parts).unwrap();
         }
         assert_eq!((pool.alloc(1), pool.used()), (None, bytes));
+        // Nor does the next mapping begin right behind it.
+        assert!(pool.address(pool.usable() + GAP - 1).is_some());
     }
 }
 

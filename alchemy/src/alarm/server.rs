@@ -209,10 +209,13 @@ pub(super) fn set_action(index: u32, owner: Handle, action: Action) -> Result<()
 
 fn store_action(index: u32, action: Action) {
     let Some(local) = TABLE.get(index) else { return };
-    local.entry.store(action.entry, Relaxed);
-    local.arg.store(action.arg, Relaxed);
-    local.discard.store(action.discard, Relaxed);
-    local.owner.store(action.owner.to_word(), Relaxed);
+    // Nobody's as long as it is half written: the child of a fork may find it so. Release, each for the next one, pairs with the
+    // fork, whose child sees a store only if it sees those before it.
+    local.owner.store(Handle::NONE.to_word(), Relaxed);
+    local.entry.store(action.entry, Release);
+    local.arg.store(action.arg, Release);
+    local.discard.store(action.discard, Release);
+    local.owner.store(action.owner.to_word(), Release);
 }
 
 /// For the deleter, under the lock: what the alarm would have done from now on, to get rid of; nothing if that is the server's

@@ -108,6 +108,8 @@ pub(super) struct Server {
     call: AtomicU64,
     /// How many expiries that call stands for.
     counted: AtomicU64,
+    /// The number of that call.
+    calls: AtomicU64,
     /// [`IDLE`], [`DECIDED`], [`RUNNING`].
     stage: AtomicU32,
     /// The alarm being served was deleted: what it would have called is the server's to get rid of.
@@ -124,6 +126,7 @@ pub(super) static SERVER: Server = Server {
     wakes: AtomicU32::new(0),
     call: AtomicU64::new(0),
     counted: AtomicU64::new(0),
+    calls: AtomicU64::new(0),
     stage: AtomicU32::new(IDLE),
     orphaned: AtomicU32::new(0),
     stretch: AtomicU32::new(1),
@@ -134,6 +137,11 @@ impl Server {
         let next = self.sequence.load(Relaxed) + 1;
         self.sequence.store(next, Relaxed);
         next
+    }
+
+    /// The number of the call that was decided last. Who has had the lock since that was decided sees it, or a later one.
+    pub fn last_call(&self) -> u64 {
+        self.calls.load(Relaxed)
     }
 
     /// For the date of the alarm that is first now: whether the server would sleep longer. Who is told so wakes it.
@@ -294,6 +302,7 @@ fn next(now: u64, worked: u64) -> Next {
         let action = action(index);
         SERVER.call.store(action.owner.to_word(), Relaxed);
         SERVER.counted.store(passed, Relaxed);
+        SERVER.calls.store(SERVER.calls.load(Relaxed) + 1, Relaxed);
         SERVER.orphaned.store(0, Relaxed);
         SERVER.stage.store(DECIDED, Relaxed);
         return Next::Serve(action);
@@ -312,7 +321,7 @@ fn serve(action: Action) {
     // AcqRel pairs with the swap in `disarm`. From here on the call is in progress.
     if SERVER.stage.compare_exchange(DECIDED, RUNNING, AcqRel, Relaxed).is_ok() {
         // Not before: an expiry that was taken back is none for them either.
-        tell_waiters(action.owner);
+        tell_waiters(action.owner, SERVER.last_call());
         call(action);
     }
     let orphaned = {

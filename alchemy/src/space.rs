@@ -269,7 +269,8 @@ impl Space {
         result
     }
 
-    /// The queue and the decided list anew from the thread slots; the `WAITERS` bit from the queue.
+    /// The queue and the decided list anew from the thread slots; the `WAITERS` bit from the queue. Whoever is decided is told here,
+    /// under the lock for once: what follows may be a look, or fail, and tell nobody.
     #[cold]
     fn repair(&self, place: &Place<'_>) {
         let Ok(arena) = self.arena_header::<ThreadSlot>() else { return };
@@ -299,6 +300,9 @@ impl Space {
         }
         if place.id.is(Kind::Registry) {
             self.rebuild_registry(place.id.index());
+        }
+        while let Some(wake) = self.tell_first_decided(place) {
+            wake.send(self.scope);
         }
     }
 

@@ -86,6 +86,21 @@ fn waiters_survive_a_dead_lock_holder() {
     assert_eq!((info.count, info.waiters), (1, 0));
 }
 
+/// Told by whoever comes next, whatever for.
+#[test]
+fn whom_a_dead_lock_holder_has_decided_is_told() {
+    let space = space();
+    let sem = semaphore(space, 0);
+    let (served, order) = mpsc::channel();
+    let lucky = waiter(space, sem, 10, &served).index;
+    waiter(space, sem, 20, &served);
+    die_with_lock(space, sem, move |slot| slot.head.site.decide(space, lucky, crate::wait::GRANTED));
+    assert_eq!(sem::inquire(space, sem).unwrap().waiters, 1);
+    assert_eq!(order.recv_timeout(Duration::from_secs(30)), Ok(10));
+    sem::post_slow(space, sem).unwrap();
+    assert_eq!(order.recv_timeout(Duration::from_secs(30)), Ok(20));
+}
+
 #[test]
 fn the_waiters_bit_is_rederived() {
     let space = space();

@@ -232,11 +232,10 @@ impl Space {
             let mut wakes: [Option<Wake>; BATCH] = [const { None }; BATCH];
             let held = self.lock(place);
             for wake in &mut wakes {
-                let index = place.site.first_decided();
-                let Some(thread) = self.threads.get(index).filter(|_| index != 0) else { break };
-                let Some(decision) = thread.node.decision() else { break };
-                place.site.undecide(self, index);
-                *wake = Some(Self::tell(place, index, thread, decision));
+                *wake = self.tell_first_decided(place);
+                if wake.is_none() {
+                    break;
+                }
             }
             let more = place.site.has_decided();
             drop(held);
@@ -247,7 +246,16 @@ impl Space {
         }
     }
 
-    /// Ends a lock section that may have decided waiters, or found such as a dead lock holder has left: they are told.
+    /// Tells the first decided thread, if there is one. Needs the lock of `place`.
+    pub fn tell_first_decided(&self, place: &Place<'_>) -> Option<Wake> {
+        let index = place.site.first_decided();
+        let thread = self.threads.get(index).filter(|_| index != 0)?;
+        let decision = thread.node.decision()?;
+        place.site.undecide(self, index);
+        Some(Self::tell(place, index, thread, decision))
+    }
+
+    /// Ends a lock section that may have decided waiters, or found some: they are told.
     #[inline]
     pub fn settle(&self, place: &Place<'_>, held: Held<'_>) {
         let decided = place.site.has_decided();

@@ -94,6 +94,8 @@ int rt_cond_delete(RT_COND *cond);
  *                      2.x interface does; the mutex is owned
  * @retval -EOWNERDEAD  the last owner ended without a release, signalled or not:
  *                      as for rt_mutex_acquire(); the mutex is owned
+ * @retval -EDEADLK     the mutex is owned by a task that waits, perhaps through others,
+ *                      for one that the caller owns; @a mutex is not owned
  */
 int rt_cond_wait(RT_COND *cond, RT_MUTEX *mutex, RTIME timeout);
 
@@ -118,6 +120,8 @@ int rt_cond_wait(RT_COND *cond, RT_MUTEX *mutex, RTIME timeout);
  *                      2.x interface does; the mutex is owned
  * @retval -EOWNERDEAD  the last owner ended without a release, signalled or not;
  *                      the mutex is owned
+ * @retval -EDEADLK     the mutex is owned by a task that waits, perhaps through others,
+ *                      for one that the caller owns; @a mutex is not owned
  */
 int rt_cond_wait_until(RT_COND *cond, RT_MUTEX *mutex, RTIME date);
 
@@ -143,6 +147,8 @@ int rt_cond_wait_until(RT_COND *cond, RT_MUTEX *mutex, RTIME date);
  *                      2.x interface does; the mutex is owned
  * @retval -EOWNERDEAD  the last owner ended without a release, signalled or not;
  *                      the mutex is owned
+ * @retval -EDEADLK     the mutex is owned by a task that waits, perhaps through others,
+ *                      for one that the caller owns; @a mutex is not owned
  */
 int rt_cond_wait_timed(RT_COND *cond, RT_MUTEX *mutex,
 		       const struct timespec *abs_timeout);

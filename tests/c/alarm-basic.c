@@ -375,16 +375,24 @@ static void restart_replaces_the_setting(void)
 /* A pending expiry of the old setting is dropped. */
 static void restart_moves_the_date(void)
 {
+	long long first, start;
 	struct diary diary;
-	long long start;
 	int i;
 
-	make_diary(&diary, NULL, NULL);
-	for (i = 0; i < 20; i++) {
-		start = kit_now();
-		CHECK_EQ(rt_alarm_start(&diary.alarm, 100 * MS, TM_INFINITE), 0);
-		kit_nap(MS);
-	}
+	do {
+		make_diary(&diary, NULL, NULL);
+		first = kit_now();
+		for (i = 0; i < 20; i++) {
+			start = kit_now();
+			CHECK_EQ(rt_alarm_start(&diary.alarm, 100 * MS, TM_INFINITE), 0);
+			kit_nap(MS);
+		}
+		if (kit_now() - first < 100 * (long long)MS)
+			break;
+		/* Too slow: a date may have passed before the next start. */
+		CHECK_EQ(rt_alarm_delete(&diary.alarm), 0);
+		until(entries_of(&diary) == calls_of(&diary));
+	} while (1);
 	until(calls_of(&diary) == 1);
 	check_never_early(&diary, start + 100 * MS, 0);
 	/* Earlier, too: it would take an hour otherwise. */

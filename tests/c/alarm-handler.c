@@ -276,6 +276,29 @@ static void slow_handler_starves_nobody(void)
 	CHECK_EQ(is_active(&slow.alarm), 0);
 }
 
+static void take_long_once(struct diary *diary)
+{
+	if (entries_of(diary) == 1)
+		burn(20 * MS);
+}
+
+/* A handler that once took so long that others have to get the CPU is called again when they have had it, however often its alarm
+ * is started anew meanwhile. */
+static void restarts_do_not_put_a_call_off(void)
+{
+	struct diary diary;
+	int tries;
+
+	make_diary(&diary, NULL, take_long_once);
+	for (tries = 0; calls_of(&diary) < 20; tries++) {
+		if (tries == 10000)
+			kit_fail(__FILE__, __LINE__, "started %d times, called %d times", tries, calls_of(&diary));
+		CHECK_EQ(rt_alarm_start(&diary.alarm, 0, TM_INFINITE), 0);
+		kit_nap(100000);
+	}
+	CHECK_EQ(rt_alarm_delete(&diary.alarm), 0);
+}
+
 static int release_it, running;
 
 static void spin_until_released(struct diary *diary)
@@ -469,6 +492,7 @@ KIT_CASES(
 	CASE(handler_stops_its_alarm), CASE(one_shot_arms_itself_again), CASE(handler_changes_its_interval),
 	CASE(handler_deletes_its_alarm), CASE(handler_creates_and_deletes_alarms), CASE(handlers_run_in_order_of_date),
 	CASE(alarms_due_together_run_in_order_of_start), CASE(handlers_never_overlap), CASE(slow_handler_starves_nobody),
+	CASE(restarts_do_not_put_a_call_off),
 	CASE(stop_does_not_wait_for_the_handler), CASE(delete_does_not_wait_for_the_handler),
 	CASE(start_while_the_handler_runs), CASE(stop_of_a_pending_call), CASE(handler_resumes_a_task),
 	CASE_FIFO(resumed_task_runs_after_the_handler), CASE_KERNEL(handlers_run_over_a_scheduler_lock))

@@ -153,6 +153,39 @@ static void other_mutexes_are_kept(void)
 	end();
 }
 
+/* The new owner of the mutex waits for another one that the waiter has kept. The waiter, which closes the cycle, does not get its
+ * mutex back; a signal for it is the next waiter's. */
+static void waiter_would_come_back_into_a_deadlock(void)
+{
+	int signalled;
+	RT_MUTEX kept;
+
+	for (signalled = 0; signalled < 2; signalled++) {
+		begin();
+		MAKE_MUTEX(&kept);
+		CHECK_EQ(acquire(&waiter, &kept, TM_INFINITE), 0);
+		wait_for_signal(&waiter, TM_INFINITE);
+		visit(&other, TM_INFINITE);
+		CHECK_EQ(acquire(&owner, &mutex, TM_INFINITE), 0);
+		enqueue(&owner, &kept, TM_INFINITE);
+		CHECK_EQ(signalled ? rt_cond_signal(&cond) : rt_task_unblock(&waiter.task), 0);
+		CHECK_EQ(outcome(&waiter), -EDEADLK);
+		CHECK_OWNER(&mutex, &owner.task);
+		CHECK_EQ(release(&waiter, &mutex), -EPERM);
+		CHECK_EQ(release(&waiter, &kept), 0);
+		CHECK_EQ(outcome(&owner), 0);
+		CHECK_EQ(release(&owner, &kept), 0);
+		CHECK_EQ(release(&owner, &mutex), 0);
+		if (!signalled)
+			CHECK_EQ(rt_cond_signal(&cond), 0);
+		CHECK_EQ(outcome(&other), 0);
+		CHECK_EQ(rt_mutex_delete(&kept), 0);
+		dismiss(&owner);
+		end();
+	}
+}
+
 KIT_CASES(
 	CASE(death_of_the_owner_is_told_to_the_waiter), CASE(waiter_comes_back_to_an_orphan), CASE(another_may_be_told_first),
-	CASE(waiter_dies_as_the_owner_after_the_wait), CASE(other_mutexes_are_kept))
+	CASE(waiter_dies_as_the_owner_after_the_wait), CASE(other_mutexes_are_kept),
+	CASE(waiter_would_come_back_into_a_deadlock))

@@ -197,6 +197,8 @@ fn wait_for_expiry(handle: Handle) -> Result<()> {
     {
         let _held = SPACE.lock(&place);
         handle.check(slot.head.state.load())?;
+        // What has been decided by now is no expiry for this wait.
+        me.slot.ask[0].store(SERVER.last_call(), Relaxed);
         SPACE.prepare(&me, &place, Deadline::NEVER)?;
         slot.head.state.set_waiters(true);
         place.site.enqueue(&SPACE, me.index, 0);
@@ -206,8 +208,8 @@ fn wait_for_expiry(handle: Handle) -> Result<()> {
     wait::result(outcome)
 }
 
-/// Lets all threads go that wait for the expiry of this alarm.
-fn tell_waiters(handle: Handle) {
+/// Lets all threads go that waited for the expiry of this alarm when call `number` was decided.
+fn tell_waiters(handle: Handle, number: u64) {
     let Ok(slot) = SPACE.object::<AlarmSlot>(handle) else { return };
     // Who is about to wait waits for the next one.
     if !slot.head.state.load().has_waiters() {
@@ -220,8 +222,15 @@ fn tell_waiters(handle: Handle) {
         if handle.check(slot.head.state.load()).is_err() {
             return;
         }
-        SPACE.decide_all(&place, wait::GRANTED);
-        slot.head.state.clear_waiters();
+        // In order of arrival, hence of what they saw.
+        while let Some(waiter) = SPACE.threads.get(place.site.first()).filter(|_| !place.site.is_empty())
+            && waiter.ask[0].load(Relaxed) < number
+        {
+            place.site.decide(&SPACE, place.site.first(), wait::GRANTED);
+        }
+        if place.site.is_empty() {
+            slot.head.state.clear_waiters();
+        }
     }
     SPACE.tell_decided(&place);
 }

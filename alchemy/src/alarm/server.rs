@@ -14,7 +14,7 @@ use posix_backend::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use posix_backend::pi_lock::{Entry as Found, Held, PiLock};
 use posix_backend::table::{Table, chunks_for};
 use posix_backend::time::{self, Deadline};
-use posix_backend::{Scope, futex, thread, zeroed_struct};
+use posix_backend::{Scope, futex, slice, thread, zeroed_struct};
 
 use super::queue::{self, Queue};
 use super::{AlarmSlot, tell_waiters};
@@ -108,11 +108,13 @@ pub(super) struct Server {
     call: AtomicU64,
     /// How many expiries that call stands for.
     counted: AtomicU64,
+    /// The number of that call.
+    calls: AtomicU64,
     /// [`IDLE`], [`DECIDED`], [`RUNNING`].
     stage: AtomicU32,
     /// The alarm being served was deleted: what it would have called is the server's to get rid of.
     orphaned: AtomicU32,
-    /// The number of the present stretch of work without sleep.
+    /// The number of the present stretch of work.
     stretch: AtomicU32,
 }
 
@@ -124,6 +126,7 @@ pub(super) static SERVER: Server = Server {
     wakes: AtomicU32::new(0),
     call: AtomicU64::new(0),
     counted: AtomicU64::new(0),
+    calls: AtomicU64::new(0),
     stage: AtomicU32::new(IDLE),
     orphaned: AtomicU32::new(0),
     stretch: AtomicU32::new(1),
@@ -134,6 +137,11 @@ impl Server {
         let next = self.sequence.load(Relaxed) + 1;
         self.sequence.store(next, Relaxed);
         next
+    }
+
+    /// The number of the call that was decided last. Who has had the lock since that was decided sees it, or a later one.
+    pub fn last_call(&self) -> u64 {
+        self.calls.load(Relaxed)
     }
 
     /// For the date of the alarm that is first now: whether the server would sleep longer. Who is told so wakes it.
@@ -209,10 +217,13 @@ pub(super) fn set_action(index: u32, owner: Handle, action: Action) -> Result<()
 
 fn store_action(index: u32, action: Action) {
     let Some(local) = TABLE.get(index) else { return };
-    local.entry.store(action.entry, Relaxed);
-    local.arg.store(action.arg, Relaxed);
-    local.discard.store(action.discard, Relaxed);
-    local.owner.store(action.owner.to_word(), Relaxed);
+    // Nobody's as long as it is half written: the child of a fork may find it so. Release, each for the next one, pairs with the
+    // fork, whose child sees a store only if it sees those before it.
+    local.owner.store(Handle::NONE.to_word(), Relaxed);
+    local.entry.store(action.entry, Release);
+    local.arg.store(action.arg, Release);
+    local.discard.store(action.discard, Release);
+    local.owner.store(action.owner.to_word(), Release);
 }
 
 /// For the deleter, under the lock: what the alarm would have done from now on, to get rid of; nothing if that is the server's
@@ -250,20 +261,19 @@ enum Next {
     Sleep { word: u32, date: Deadline },
 }
 
-/// How long the server may work without a pause before an alarm has to wait that has had its turn.
+/// How much CPU time the server may use, pauses taken off, before an alarm has to wait that has had its turn.
 const LONG_STRETCH: u64 = 10_000_000;
-/// Which part of such a stretch the pause is.
-const PAUSE_SHARE: u64 = 16;
+/// How many times its length a pause takes off.
+const PAUSE_WORTH: u64 = 16;
 
-/// Decides what to do at the moment `now`, the present stretch of work having begun at `begun`.
+/// Decides what to do at the moment `now`, the server having used `worked` nanoseconds of CPU time that no pause has taken off.
 ///
 /// An alarm that is due, and has been called in this stretch already, would keep this thread, and so the CPU, for good if its
 /// handler is slower than its interval, or if several together are. After a while it has to let others have the CPU.
-fn next(now: u64, begun: u64) -> Next {
+fn next(now: u64, worked: u64) -> Next {
     let _held = lock();
     SERVER.until.store(0, Relaxed);
     let stretch = SERVER.stretch.load(Relaxed);
-    let worked = now.saturating_sub(begun);
     loop {
         let Some((index, slot)) = queue::first(&SERVER.queue) else { return sleep_until(u64::MAX) };
         let key = slot.key.load(Relaxed);
@@ -271,7 +281,7 @@ fn next(now: u64, begun: u64) -> Next {
             return sleep_until(key);
         }
         if worked >= LONG_STRETCH && slot.stretch.load(Relaxed) == stretch {
-            slot.key.store(now.saturating_add(worked / PAUSE_SHARE), Relaxed);
+            slot.key.store(now.saturating_add(worked / PAUSE_WORTH), Relaxed);
             queue::settle(&SERVER.queue, slot);
             continue;
         }
@@ -292,6 +302,7 @@ fn next(now: u64, begun: u64) -> Next {
         let action = action(index);
         SERVER.call.store(action.owner.to_word(), Relaxed);
         SERVER.counted.store(passed, Relaxed);
+        SERVER.calls.store(SERVER.calls.load(Relaxed) + 1, Relaxed);
         SERVER.orphaned.store(0, Relaxed);
         SERVER.stage.store(DECIDED, Relaxed);
         return Next::Serve(action);
@@ -307,14 +318,11 @@ fn sleep_until(key: u64) -> Next {
 
 /// Serves an expiry. No lock is held.
 fn serve(action: Action) {
-    tell_waiters(action.owner);
     // AcqRel pairs with the swap in `disarm`. From here on the call is in progress.
-    let claimed = SERVER.stage.compare_exchange(DECIDED, RUNNING, AcqRel, Relaxed).is_ok();
-    if claimed && !action.entry.is_null() {
-        // SAFETY: `Action::new` stored an `Entry` here.
-        let entry = unsafe { core::mem::transmute::<*mut (), Entry>(action.entry) };
-        // SAFETY: whoever made the alarm vouched for routine and argument; it is not got rid of while the stage is RUNNING.
-        unsafe { entry(action.arg) };
+    if SERVER.stage.compare_exchange(DECIDED, RUNNING, AcqRel, Relaxed).is_ok() {
+        // Not before: an expiry that was taken back is none for them either.
+        tell_waiters(action.owner, SERVER.last_call());
+        call(action);
     }
     let orphaned = {
         let _held = lock();
@@ -327,25 +335,44 @@ fn serve(action: Action) {
     }
 }
 
+/// Calls the routine, if there is one.
+fn call(action: Action) {
+    if !action.entry.is_null() {
+        // SAFETY: `Action::new` stored an `Entry` here.
+        let entry = unsafe { core::mem::transmute::<*mut (), Entry>(action.entry) };
+        // SAFETY: whoever made the alarm vouched for routine and argument; it is not got rid of while the stage is RUNNING.
+        unsafe { entry(action.arg) };
+    }
+}
+
+/// The CPU time that this thread has used: while it is kept from running others have the CPU. Where the system does not tell, all
+/// time counts.
+fn cpu_time() -> u64 {
+    slice::cpu_time(thread::tid()).unwrap_or_else(|_| time::now())
+}
+
 extern "C" fn run() -> ! {
     thread::set_name(b"timer-internal");
     runtime::become_handler();
-    let mut begun = time::now();
+    let (mut now, mut worked) = (time::now(), 0_u64);
     loop {
-        let now = time::now();
-        match next(now, begun) {
+        match next(now, worked) {
             Next::Serve(action) => {
                 lockstep::server_arrives();
+                let before = cpu_time();
                 serve(action);
+                worked = worked.saturating_add(cpu_time().saturating_sub(before));
+                now = time::now();
             }
             Next::Sleep { word, date } => {
                 lockstep::server_leaves();
-                let timed_out = futex::wait(&SERVER.wakes, word, date, Scope::Private).is_err();
-                let woken = time::now();
-                // A wake-up that came at once was no pause.
-                let pause = woken.saturating_sub(now);
-                if timed_out || pause >= now.saturating_sub(begun) / PAUSE_SHARE {
-                    begun = woken;
+                let begun = time::now();
+                // Whatever it returns, time tells.
+                let _ = futex::wait(&SERVER.wakes, word, date, Scope::Private);
+                now = time::now();
+                // Each pause counts, however short: whoever starts alarms all the time wakes this thread all the time.
+                worked = worked.saturating_sub(now.saturating_sub(begun).saturating_mul(PAUSE_WORTH));
+                if worked < LONG_STRETCH {
                     SERVER.stretch.fetch_add(1, Relaxed);
                 }
             }

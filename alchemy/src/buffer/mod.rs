@@ -406,7 +406,6 @@ fn in_section<R>(space: &Space, handle: Handle, work: impl FnOnce(&BufferSlot, &
     let place = slot.head.place(handle);
     let held = space.lock(&place);
     let result = work(slot, &place);
-    // By the repair after a dead holder, perhaps.
     let decided = place.site.has_decided();
     drop(held);
     if decided {

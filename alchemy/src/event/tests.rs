@@ -83,6 +83,27 @@ fn a_signal_that_dies_half_way_is_completed() {
     }
 }
 
+/// Whoever comes next need not change anything, nor wait.
+#[test]
+fn a_look_completes_a_signal_that_died() {
+    for look in [
+        |space: &'static Space, event| assert_eq!(inquire(space, event).unwrap().flags, 1),
+        |space: &'static Space, event| {
+            let me = enlist(space, 1);
+            let poll = |mask| wait_slow(space, event, any(mask), Timeout::from(Duration::from_millis(1)), || Ok(me));
+            assert_eq!(poll(2), Err(Error::TimedOut));
+        },
+    ] {
+        let space = space();
+        let event = group(space, 0);
+        let (send, released) = mpsc::channel();
+        waiter(space, event, 30, any(1), &send);
+        assert!(die_at("event: flags", 1, move || signal_slow(space, event, 1).unwrap()));
+        look(space, event);
+        assert_eq!(released.recv_timeout(PATIENCE), Ok((30, Ok(1))));
+    }
+}
+
 /// A waiter whose date passes after the death finds out by itself.
 #[test]
 fn a_late_waiter_finds_the_decision_of_the_dead() {

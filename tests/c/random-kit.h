@@ -431,7 +431,8 @@ static void reign(int rulers, int share)
 	unsigned long seed;
 	int i, threads;
 
-	wanted = number ? atol(number) : 50000;
+	if (wanted == 0)
+		wanted = number ? atol(number) : 50000;
 	take_up_trades();
 	seed = dice = choose_seed();
 	for (i = 0; i < trade_count; i++)
@@ -483,6 +484,16 @@ static void one_ruler_on_one_cpu(void)
 	reign(1, 0);
 }
 
+/* As one of the cases that run in lockstep, where all threads wake at every change of turn. */
+static void a_short_reign(void)
+{
+	no_sanitizer();
+	most_prio = 3;
+	in_order = 1;
+	wanted = 1500;
+	reign(1, 0);
+}
+
 static void two_rulers_on_all_cpus(void)
 {
 	no_sanitizer();
@@ -506,6 +517,7 @@ static void two_rulers_of_the_same_victims(void)
 		trade_count = sizeof(own_trades) / sizeof(own_trades[0]); \
 	} \
 	KIT_CASES( \
-		CASE(one_ruler_on_one_cpu), CASE(two_rulers_on_all_cpus), CASE(two_rulers_of_the_same_victims))
+		CASE(one_ruler_on_one_cpu), CASE(two_rulers_on_all_cpus), CASE(two_rulers_of_the_same_victims), \
+		CASE_FIFO(a_short_reign))
 
 #endif /* RANDOM_KIT_H */

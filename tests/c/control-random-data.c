@@ -596,6 +596,10 @@ static void check_stream(long dead)
 }
 
 RANDOM_TRADES(
-	{ open_mail, use_queue, check_queue, upset_queue, mourn_queue_user, NULL, write_mail },
-	{ open_store, use_store, check_store, upset_store, mourn_store_user, NULL, feed_nothing },
-	{ open_stream, use_stream, check_stream, upset_stream, NULL, NULL, feed_stream })
+	{ .open = open_mail, .work = use_queue, .close = check_queue, .upset = upset_queue,
+	  .mourn = mourn_queue_user, .feed = write_mail },
+	{ .open = open_store, .work = use_store, .close = check_store, .upset = upset_store,
+	  .mourn = mourn_store_user, .feed = feed_nothing },
+	{ .open = open_stream, .work = use_stream, .close = check_stream, .upset = upset_stream, .feed = feed_stream })
+
+KIT_CASES(RANDOM_CASES, CASE_FIFO(a_short_reign))

@@ -629,7 +629,11 @@ static void check_alarms(long dead)
 }
 
 RANDOM_TRADES(
-	{ open_flags, use_flags, check_flags, upset_flags, NULL, NULL, feed_flags },
-	{ open_gate, use_gate, check_gate, upset_gate, NULL, empty_stock, feed_gate },
-	{ NULL, use_messages, check_messages, NULL, NULL, NULL, NULL },
-	{ open_alarms, use_alarms, check_alarms, upset_alarms, mourn_alarm_user, NULL, feed_alarms })
+	{ .open = open_flags, .work = use_flags, .close = check_flags, .upset = upset_flags, .feed = feed_flags },
+	{ .open = open_gate, .work = use_gate, .close = check_gate, .upset = upset_gate,
+	  .rest = empty_stock, .feed = feed_gate },
+	{ .work = use_messages, .close = check_messages },
+	{ .open = open_alarms, .work = use_alarms, .close = check_alarms, .upset = upset_alarms,
+	  .mourn = mourn_alarm_user, .feed = feed_alarms })
+
+KIT_CASES(RANDOM_CASES, CASE_FIFO(a_short_reign))

@@ -192,3 +192,5 @@ RANDOM_TRADES(
 	{ .open = make_mutexes, .work = use_mutexes, .close = check_mutexes },
 	{ .work = use_heap, .close = check_heap },
 	{ .open = open_stream, .work = use_stream, .close = check_stream })
+
+KIT_CASES(RANDOM_CASES)

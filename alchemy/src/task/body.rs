@@ -224,7 +224,7 @@ pub(crate) unsafe fn start(handle: Handle, entry: Entry, arg: *mut c_void) -> Re
         launch.arg.store(arg, Relaxed);
         slot.note_phase(Phase::Started);
     }
-    lockstep::started(handle.index());
+    lockstep::started(handle);
     slot.wake_phase(&SPACE);
     let mine = match runtime::me() {
         Err(_) => None,

@@ -22,6 +22,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use posix_backend::section;
 use posix_backend::wait::WAITING;
 
+use crate::handle::Handle;
 use crate::policy::{LOCK_LEVEL, MAX_PRIORITY};
 use crate::runtime::{self, SPACE};
 use crate::task::slot::{LOCKED, Phase, ThreadSlot};
@@ -253,11 +254,16 @@ pub(crate) fn resumed(index: u32) {
     }
 }
 
-/// The dormant task in slot `index` has been started.
-pub(crate) fn started(index: u32) {
+/// A dormant task has been started.
+pub(crate) fn started(task: Handle) {
     if is_on() {
         let mut processor = PROCESSOR.lock();
-        processor.line_up(index);
+        // If the starter is late it may be further, or gone: it is dead before it leaves, which takes the lock.
+        let is_to_come =
+            |slot: &ThreadSlot| task.check(slot.head.state.load()).is_ok() && slot.phase() == Phase::Started;
+        if slot(task.index()).is_some_and(is_to_come) {
+            processor.line_up(task.index());
+        }
         processor.dispatch();
     }
 }

@@ -179,6 +179,19 @@ impl Drop for Section {
     }
 }
 
+/// Does something that a request must not interrupt, at the end of an outermost section or behind it: where a section would end as
+/// this one does. Tells whether a request came meanwhile, which is the caller's to see to.
+pub fn undisturbed(work: impl FnOnce()) -> bool {
+    with(|flags| flags.depth.set(flags.depth.get() + 1));
+    compiler_fence(SeqCst);
+    work();
+    compiler_fence(SeqCst);
+    let depth = with(|flags| flags.depth.get()) - 1;
+    with(|flags| flags.depth.set(depth));
+    compiler_fence(SeqCst);
+    depth == 0 && take_pending()
+}
+
 /// Whether each outermost section ends as if a request had come.
 static ALWAYS: AtomicBool = AtomicBool::new(false);
 

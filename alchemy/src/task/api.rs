@@ -335,6 +335,7 @@ pub fn scheduler_lock() -> Result<bool> {
 /// [`Error::Permission`]: neither a task nor the initial thread.
 #[doc(alias = "rt_task_yield")]
 pub fn yield_now() -> Result<()> {
+    let _section = Section::enter();
     runtime::me()?;
     sched::yield_now();
     lockstep::yield_now();

@@ -155,8 +155,12 @@ unsafe extern "C-unwind" fn thread_main(arg: *mut c_void) -> *mut c_void {
         // Written before the phase that `pass_gate` saw (Acquire there, Release in `set_phase`).
         let entry = launch(index).entry.load(Relaxed);
         let arg = launch(index).arg.load(Relaxed);
-        lockstep::arrive(index);
-        lockstep::reached(index, Phase::Entered);
+        {
+            // No request is to interrupt the wait for the pretended processor.
+            let _section = Section::enter();
+            lockstep::arrive(index);
+            lockstep::reached(index, Phase::Entered);
+        }
         slot.set_phase(&SPACE, Phase::Entered);
         // SAFETY: `start` stored an `Entry` here, and nothing else does.
         let entry = unsafe { core::mem::transmute::<*mut (), Entry>(entry) };
@@ -220,7 +224,7 @@ pub(crate) unsafe fn start(handle: Handle, entry: Entry, arg: *mut c_void) -> Re
         launch.arg.store(arg, Relaxed);
         slot.note_phase(Phase::Started);
     }
-    lockstep::started(handle.index());
+    lockstep::started(handle);
     slot.wake_phase(&SPACE);
     let mine = match runtime::me() {
         Err(_) => None,

@@ -18,7 +18,7 @@ use core::time::Duration;
 use posix_backend::atomic::Ordering::*;
 use posix_backend::c::pthread_t;
 use posix_backend::code::Unwinding;
-use posix_backend::section::Section;
+use posix_backend::section::{self, Section};
 use posix_backend::signal;
 use posix_backend::slice::Slice;
 use posix_backend::time::{self, Deadline};
@@ -49,8 +49,9 @@ extern "C-unwind" fn act(interrupted: Option<NonZeroUsize>) {
         return lockstep::preempt();
     };
     slot.stop_while_suspended(&SPACE);
-    if interrupted.is_none() {
-        lockstep::preempt();
+    // Undisturbed: the handler would wait for the pretended processor on top of a wait for it.
+    while interrupted.is_none() && section::undisturbed(lockstep::preempt) {
+        slot.stop_while_suspended(&SPACE);
     }
     if let Some(pc) = interrupted.filter(|_| slot.is_deleted()) {
         end_interrupted(slot, pc.get());

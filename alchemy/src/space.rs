@@ -3,9 +3,9 @@
 
 use posix_backend::arena::{Arena, ArenaHeader, Array, Slot};
 use posix_backend::atomic::{AtomicU32, Ordering::*};
-use posix_backend::pi_lock::{Entry, Held};
 #[cfg(not(loom))]
-use posix_backend::section::Section;
+use posix_backend::pi_lock::Attempt;
+use posix_backend::pi_lock::{Entry, Held};
 use posix_backend::wait::{Nodes, WAITING, WaitNode};
 use posix_backend::{Errno, Scope, zeroed_struct};
 
@@ -249,24 +249,23 @@ impl Space {
         held
     }
 
-    /// An operation on an object of which nobody waits, in a section of its own and under the lock: what most calls come to. `None`
-    /// decides nothing and has changed nothing: the ordinary way is to find out why.
+    /// Begins an operation on an object of which nobody waits, in a section and under the lock: what most calls come to. The caller ends
+    /// it with the result. `None`, here or of the operation, decides nothing, and nothing has been changed then: the ordinary way
+    /// is to find out why.
     ///
-    /// Whatever is not inlined into `work` should take its arguments by value, or all of this is kept in memory for its sake.
+    /// Whatever follows should be inlined, or be called last: see [`Attempt`].
     #[cfg(not(loom))]
     #[inline(always)]
-    pub fn attempt<T: Object, R>(&self, handle: Handle, work: impl FnOnce(&T) -> Option<R>) -> Option<R> {
+    pub fn attempt<T: Object>(&self, handle: Handle) -> Option<(&T, Attempt<'_>)> {
         let slot = self.object::<T>(handle).ok()?;
-        let _section = Section::enter();
         let head = slot.head();
-        let (held, entry) = head.site.lock.lock(self.scope);
-        if entry == Entry::Abandoned {
-            self.repair(&head.place(handle));
+        let attempt = head.site.lock.attempt()?;
+        if handle.check(head.state.load()).is_ok() && head.site.is_empty() && !head.site.has_decided() {
+            Some((slot, attempt))
+        } else {
+            attempt.leave_with(self.scope, ());
+            None
         }
-        let is_ordinary = handle.check(head.state.load()).is_ok() && head.site.is_empty() && !head.site.has_decided();
-        let result = if is_ordinary { work(slot) } else { None };
-        drop(held);
-        result
     }
 
     /// The queue and the decided list anew from the thread slots; the `WAITERS` bit from the queue. Whoever is decided is told here,

@@ -66,8 +66,8 @@ unsafe fn read(bf: *mut RT_BUFFER, memory: *mut c_void, size: usize, limit: impl
     // SAFETY: the shims' contract.
     match unsafe { target(bf, memory) } {
         // SAFETY: the shims' contract.
-        Ok(buffer) if unsafe { buffer.read_uncontended(memory.cast(), size) } => size as isize,
-        Ok(buffer) => read_contended(buffer, memory, size, limit()),
+        Ok(buffer) if unsafe { buffer.read_at_once(memory.cast(), size) } => size as isize,
+        Ok(buffer) => read_otherwise(buffer, memory, size, limit()),
         Err(error) => ret_count(Err(error)),
     }
 }
@@ -76,7 +76,11 @@ unsafe fn read(bf: *mut RT_BUFFER, memory: *mut c_void, size: usize, limit: impl
 #[cold]
 #[inline(never)]
 #[expect(improper_ctypes_definitions, reason = "C does not call it")]
-extern "C-unwind" fn read_contended(buffer: BufferRef, memory: *mut c_void, size: usize, limit: Timeout) -> isize {
+extern "C-unwind" fn read_otherwise(buffer: BufferRef, memory: *mut c_void, size: usize, limit: Timeout) -> isize {
+    // SAFETY: the shims' contract.
+    if unsafe { buffer.read_uncontended(memory.cast(), size) } {
+        return size as isize;
+    }
     // SAFETY: the shims' contract.
     waiting_for_count(|| unsafe { buffer.read_to(memory.cast(), size, limit) })
 }
@@ -89,17 +93,21 @@ unsafe fn write(bf: *mut RT_BUFFER, memory: *const c_void, size: usize, limit: i
     // SAFETY: the shims' contract.
     match unsafe { target(bf, memory) } {
         // SAFETY: the shims' contract.
-        Ok(buffer) if unsafe { buffer.write_uncontended(memory.cast(), size) } => size as isize,
-        Ok(buffer) => write_contended(buffer, memory, size, limit()),
+        Ok(buffer) if unsafe { buffer.write_at_once(memory.cast(), size) } => size as isize,
+        Ok(buffer) => write_otherwise(buffer, memory, size, limit()),
         Err(error) => ret_count(Err(error)),
     }
 }
 
-/// Out of line, as `read_contended`.
+/// Out of line, as `read_otherwise`.
 #[cold]
 #[inline(never)]
 #[expect(improper_ctypes_definitions, reason = "C does not call it")]
-extern "C-unwind" fn write_contended(buffer: BufferRef, memory: *const c_void, size: usize, limit: Timeout) -> isize {
+extern "C-unwind" fn write_otherwise(buffer: BufferRef, memory: *const c_void, size: usize, limit: Timeout) -> isize {
+    // SAFETY: the shims' contract.
+    if unsafe { buffer.write_uncontended(memory.cast(), size) } {
+        return size as isize;
+    }
     // SAFETY: the shims' contract.
     waiting_for_count(|| unsafe { buffer.write_from(memory.cast(), size, limit) })
 }

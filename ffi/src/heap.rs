@@ -38,26 +38,33 @@ pub(crate) unsafe fn alloc(
 ) -> c_int {
     // SAFETY: the shims' contract.
     if let (Ok(heap), Ok(block)) = unsafe { (heap(desc), output(blockp)) }
-        && let Some(address) = heap.alloc_uncontended(size)
+        && let Some(address) = heap.alloc_at_once(size)
     {
         block.write(address.as_ptr().cast());
         return 0;
     }
     // SAFETY: the shims' contract.
-    unsafe { alloc_contended(desc, size, strict, timeout(), blockp) }
+    unsafe { alloc_otherwise(desc, size, strict, timeout(), blockp) }
 }
 
 /// Out of line, and of the same kind as the shim, so that the common case needs little of the stack.
 #[cold]
 #[inline(never)]
 #[expect(improper_ctypes_definitions, reason = "C does not call it")]
-unsafe extern "C-unwind" fn alloc_contended(
+unsafe extern "C-unwind" fn alloc_otherwise(
     desc: *mut RT_HEAP,
     size: usize,
     strict: bool,
     timeout: Timeout,
     blockp: *mut *mut c_void,
 ) -> c_int {
+    // SAFETY: the shims' contract.
+    if let (Ok(heap), Ok(block)) = unsafe { (heap(desc), output(blockp)) }
+        && let Some(address) = heap.alloc_uncontended(size)
+    {
+        block.write(address.as_ptr().cast());
+        return 0;
+    }
     waiting_briefly(|| {
         // SAFETY: the shims' contract.
         let (heap, block) = unsafe { (heap(desc)?, output(blockp)?) };
@@ -83,19 +90,19 @@ pub(crate) unsafe fn free(desc: *mut RT_HEAP, block: *mut c_void) -> c_int {
     // SAFETY: the shims' contract; that nobody uses the block any more is the program's.
     match unsafe { heap(desc) } {
         // SAFETY: as above.
-        Ok(heap) if unsafe { heap.free_uncontended(block.cast()) } => 0,
-        Ok(heap) => free_contended(heap, block),
+        Ok(heap) if unsafe { heap.free_at_once(block.cast()) } => 0,
+        Ok(heap) => free_otherwise(heap, block),
         Err(error) => ret(Err(error)),
     }
 }
 
-/// Out of line, as `alloc_contended`.
+/// Out of line, as `alloc_otherwise`.
 #[cold]
 #[inline(never)]
 #[expect(improper_ctypes_definitions, reason = "C does not call it")]
-extern "C-unwind" fn free_contended(heap: HeapRef, block: *mut c_void) -> c_int {
+extern "C-unwind" fn free_otherwise(heap: HeapRef, block: *mut c_void) -> c_int {
     // SAFETY: as in `free`.
-    ret(unsafe { heap.free_raw(block.cast()) })
+    unsafe { if heap.free_uncontended(block.cast()) { 0 } else { ret(heap.free_raw(block.cast())) } }
 }
 
 pub(crate) fn info(seen: &HeapInfo, mode: c_int) -> RT_HEAP_INFO {

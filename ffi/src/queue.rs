@@ -40,12 +40,12 @@ pub(crate) unsafe fn read(
     if let Ok(queue) = unsafe { queue(desc) }
         && !buf.is_null()
         // SAFETY: the shims' contract.
-        && let Some(found) = unsafe { queue.read_uncontended(buf.cast(), size) }
+        && let Some(found) = unsafe { queue.read_at_once(buf.cast(), size) }
     {
         return count_of(found, size, whole) as isize;
     }
     // SAFETY: the shims' contract.
-    unsafe { read_contended(desc, buf, size, whole, timeout()) }
+    unsafe { read_otherwise(desc, buf, size, whole, timeout()) }
 }
 
 /// Whoever wrote the message may have said anything of its size; a count is not negative.
@@ -58,13 +58,21 @@ fn count_of(found: usize, room: usize, whole: bool) -> usize {
 #[cold]
 #[inline(never)]
 #[expect(improper_ctypes_definitions, reason = "C does not call it")]
-unsafe extern "C-unwind" fn read_contended(
+unsafe extern "C-unwind" fn read_otherwise(
     desc: *mut RT_QUEUE,
     buf: *mut c_void,
     size: usize,
     whole: bool,
     timeout: Timeout,
 ) -> isize {
+    // SAFETY: the shims' contract.
+    if let Ok(queue) = unsafe { queue(desc) }
+        && !buf.is_null()
+        // SAFETY: the shims' contract.
+        && let Some(found) = unsafe { queue.read_uncontended(buf.cast(), size) }
+    {
+        return count_of(found, size, whole) as isize;
+    }
     waiting_for_count(|| {
         if buf.is_null() {
             return Err(Error::Invalid);
@@ -79,19 +87,19 @@ unsafe extern "C-unwind" fn read_contended(
 unsafe fn receive(desc: *mut RT_QUEUE, bufp: *mut *mut c_void, timeout: impl FnOnce() -> Timeout) -> isize {
     // SAFETY: the shims' contract.
     if let (Ok(queue), Ok(buf)) = unsafe { (queue(desc), output(bufp)) }
-        && let Some((content, size)) = queue.receive_uncontended()
+        && let Some((content, size)) = queue.receive_at_once()
     {
         buf.write(content.as_ptr().cast());
         return size as isize;
     }
     // SAFETY: the shims' contract.
-    unsafe { receive_contended(desc, bufp, timeout()) }
+    unsafe { receive_otherwise(desc, bufp, timeout()) }
 }
 
 #[cold]
 #[inline(never)]
 #[expect(improper_ctypes_definitions, reason = "C does not call it")]
-unsafe extern "C-unwind" fn receive_contended(desc: *mut RT_QUEUE, bufp: *mut *mut c_void, timeout: Timeout) -> isize {
+unsafe extern "C-unwind" fn receive_otherwise(desc: *mut RT_QUEUE, bufp: *mut *mut c_void, timeout: Timeout) -> isize {
     waiting_for_count(|| {
         // SAFETY: the shims' contract.
         let (queue, buf) = unsafe { (queue(desc)?, output(bufp)?) };
@@ -107,9 +115,10 @@ fn count(work: impl Fn() -> Result<u32>) -> c_int {
 
 #[cold]
 #[inline(never)]
-unsafe extern "C-unwind" fn alloc_contended(desc: *mut RT_QUEUE, size: usize) -> *mut c_void {
+unsafe extern "C-unwind" fn alloc_otherwise(desc: *mut RT_QUEUE, size: usize) -> *mut c_void {
     // SAFETY: the shims' contract.
-    match unsafe { queue(desc) }.and_then(|queue| queue.alloc_raw(size)) {
+    let wanted = unsafe { queue(desc) };
+    match wanted.and_then(|queue| queue.alloc_uncontended(size).map_or_else(|| queue.alloc_raw(size), Ok)) {
         Ok(content) => content.as_ptr().cast(),
         Err(_) => core::ptr::null_mut(),
     }
@@ -117,35 +126,43 @@ unsafe extern "C-unwind" fn alloc_contended(desc: *mut RT_QUEUE, size: usize) ->
 
 #[cold]
 #[inline(never)]
-unsafe extern "C-unwind" fn free_contended(desc: *mut RT_QUEUE, buf: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn free_otherwise(desc: *mut RT_QUEUE, buf: *mut c_void) -> c_int {
+    let freed = |queue: QueueRef| if queue.free_uncontended(buf.cast()) { Ok(()) } else { queue.free_raw(buf.cast()) };
     // SAFETY: the shims' contract.
-    ret(unsafe { queue(desc) }.and_then(|queue| queue.free_raw(buf.cast())))
+    ret(unsafe { queue(desc) }.and_then(freed))
 }
 
 #[cold]
 #[inline(never)]
 #[expect(improper_ctypes_definitions, reason = "C does not call it")]
-unsafe extern "C-unwind" fn send_contended(
+unsafe extern "C-unwind" fn send_otherwise(
+    desc: *mut RT_QUEUE,
+    buf: *const c_void,
+    size: usize,
+    mode: SendMode,
+) -> c_int {
+    count(|| {
+        // SAFETY: the shims' contract.
+        let queue = unsafe { queue(desc) }?;
+        let sent = queue.send_uncontended(buf.cast(), size, mode);
+        if sent { Ok(0) } else { queue.send_raw(buf.cast(), size, mode) }
+    })
+}
+
+#[cold]
+#[inline(never)]
+#[expect(improper_ctypes_definitions, reason = "C does not call it")]
+unsafe extern "C-unwind" fn write_otherwise(
     desc: *mut RT_QUEUE,
     buf: *const c_void,
     size: usize,
     mode: SendMode,
 ) -> c_int {
     // SAFETY: the shims' contract.
-    count(|| unsafe { queue(desc) }?.send_raw(buf.cast(), size, mode))
-}
-
-#[cold]
-#[inline(never)]
-#[expect(improper_ctypes_definitions, reason = "C does not call it")]
-unsafe extern "C-unwind" fn write_contended(
-    desc: *mut RT_QUEUE,
-    buf: *const c_void,
-    size: usize,
-    mode: SendMode,
-) -> c_int {
-    // SAFETY: the shims' contract.
-    count(|| unsafe { queue(desc)?.write_raw(buf.cast(), size, mode) })
+    count(|| unsafe {
+        let queue = queue(desc)?;
+        if queue.write_uncontended(buf.cast(), size, mode) { Ok(0) } else { queue.write_raw(buf.cast(), size, mode) }
+    })
 }
 
 /// Makes a queue.
@@ -180,12 +197,12 @@ pub unsafe extern "C-unwind" fn rt_queue_delete(desc: *mut RT_QUEUE) -> c_int {
 pub unsafe extern "C-unwind" fn rt_queue_alloc(desc: *mut RT_QUEUE, size: usize) -> *mut c_void {
     // SAFETY: the shims' contract.
     if let Ok(queue) = unsafe { queue(desc) }
-        && let Some(content) = queue.alloc_uncontended(size)
+        && let Some(content) = queue.alloc_at_once(size)
     {
         return content.as_ptr().cast();
     }
     // SAFETY: the shims' contract.
-    unsafe { alloc_contended(desc, size) }
+    unsafe { alloc_otherwise(desc, size) }
 }
 
 /// Lets go of a message.
@@ -193,12 +210,12 @@ pub unsafe extern "C-unwind" fn rt_queue_alloc(desc: *mut RT_QUEUE, size: usize)
 pub unsafe extern "C-unwind" fn rt_queue_free(desc: *mut RT_QUEUE, buf: *mut c_void) -> c_int {
     // SAFETY: the shims' contract.
     if let Ok(queue) = unsafe { queue(desc) }
-        && queue.free_uncontended(buf.cast())
+        && queue.free_at_once(buf.cast())
     {
         return 0;
     }
     // SAFETY: the shims' contract.
-    unsafe { free_contended(desc, buf) }
+    unsafe { free_otherwise(desc, buf) }
 }
 
 /// Sends a message.
@@ -212,12 +229,12 @@ pub unsafe extern "C-unwind" fn rt_queue_send(
     let mode = SendMode::from_bits_retain(mode as u32);
     // SAFETY: the shims' contract.
     if let Ok(queue) = unsafe { queue(desc) }
-        && queue.send_uncontended(buf.cast(), size, mode)
+        && queue.send_at_once(buf.cast(), size, mode)
     {
         return 0;
     }
     // SAFETY: the shims' contract.
-    unsafe { send_contended(desc, buf, size, mode) }
+    unsafe { send_otherwise(desc, buf, size, mode) }
 }
 
 /// Sends a copy.
@@ -232,12 +249,12 @@ pub unsafe extern "C-unwind" fn rt_queue_write(
     // SAFETY: the shims' contract.
     if let Ok(queue) = unsafe { queue(desc) }
         // SAFETY: the shims' contract.
-        && unsafe { queue.write_uncontended(buf.cast(), size, mode) }
+        && unsafe { queue.write_at_once(buf.cast(), size, mode) }
     {
         return 0;
     }
     // SAFETY: the shims' contract.
-    unsafe { write_contended(desc, buf, size, mode) }
+    unsafe { write_otherwise(desc, buf, size, mode) }
 }
 
 /// Receives a message; relative timeout.

@@ -15,6 +15,7 @@ pub mod arena;
 pub mod atomic;
 #[cfg(not(loom))]
 pub mod code;
+pub mod copy;
 pub mod errno;
 #[cfg(not(loom))]
 pub mod extent;

@@ -10,6 +10,8 @@
 use crate::atomic::{AtomicU32, Ordering::*};
 use crate::futex::{self, OWNER_DIED, Scope};
 use crate::robust::Announcement;
+#[cfg(not(loom))]
+use crate::section::Section;
 use crate::thread;
 use crate::{Errno, report, zeroed_struct};
 
@@ -132,6 +134,71 @@ impl Drop for Held<'_> {
         }
         self.announcement.withdraw();
     }
+}
+
+/// A section of the caller's own with a lock that was free. End it by [`Attempt::leave_with`].
+///
+/// It costs little: what is not inlined is called last, with what remains to be done, so that nothing has to be kept for its sake.
+/// A locked instruction waits for all stores before it, those that save registers included.
+#[cfg(not(loom))]
+#[must_use]
+pub struct Attempt<'a> {
+    lock: &'a PiLock,
+    announcement: Announcement,
+    tid: u32,
+}
+
+#[cfg(not(loom))]
+impl PiLock {
+    /// Takes the lock if it is free and was left properly, in a section; `None` if not, or if the thread does not know itself yet.
+    #[inline(always)]
+    pub fn attempt(&self) -> Option<Attempt<'_>> {
+        let local = crate::local::local();
+        let tid = local.tid.get();
+        if tid == 0 {
+            return None;
+        }
+        let section = Section::enter();
+        let announcement = local.list.get().announce_word((&raw const self.word).addr());
+        // Acquire as in `lock`.
+        if self.word.compare_exchange(0, tid, Acquire, Relaxed).is_err() {
+            return give_up(announcement, section);
+        }
+        core::mem::forget(section);
+        Some(Attempt { lock: self, announcement, tid })
+    }
+}
+
+#[cfg(not(loom))]
+impl Attempt<'_> {
+    /// Unlocks, leaves the section, and returns `result`.
+    #[inline(always)]
+    pub fn leave_with<R>(self, scope: Scope, result: R) -> R {
+        let Attempt { lock, announcement, tid } = self;
+        // Release as in `Held::drop`.
+        if lock.word.compare_exchange(tid, 0, Release, Relaxed).is_err() {
+            return leave_slow(lock, announcement, scope, result);
+        }
+        announcement.withdraw();
+        Section::resume().leave_with(result)
+    }
+}
+
+#[cfg(not(loom))]
+#[cold]
+#[inline(never)]
+fn give_up<'a>(announcement: Announcement, _section: Section) -> Option<Attempt<'a>> {
+    announcement.withdraw();
+    None
+}
+
+#[cfg(not(loom))]
+#[cold]
+#[inline(never)]
+fn leave_slow<R>(lock: &PiLock, announcement: Announcement, scope: Scope, result: R) -> R {
+    unlock_slow(&lock.word, scope);
+    announcement.withdraw();
+    Section::resume().leave_with(result)
 }
 
 #[cold]

@@ -192,6 +192,34 @@ pub fn undisturbed(work: impl FnOnce()) -> bool {
     depth == 0 && take_pending()
 }
 
+#[cfg(not(loom))]
+impl Section {
+    /// The section that the calling thread has entered and forgotten.
+    #[inline(always)]
+    pub(crate) fn resume() -> Section {
+        Section(())
+    }
+
+    /// Leaves the section, and returns `result`: which need not be kept by the caller then.
+    #[inline(always)]
+    pub fn leave_with<R>(self, result: R) -> R {
+        core::mem::forget(self);
+        compiler_fence(SeqCst);
+        let depth = with(|flags| flags.depth.get()) - 1;
+        with(|flags| flags.depth.set(depth));
+        compiler_fence(SeqCst);
+        if depth == 0 && (is_pending() || ALWAYS.load(Relaxed)) { act_pending_with(result) } else { result }
+    }
+}
+
+#[cfg(not(loom))]
+#[cold]
+#[inline(never)]
+fn act_pending_with<R>(result: R) -> R {
+    act_pending();
+    result
+}
+
 /// Whether each outermost section ends as if a request had come.
 static ALWAYS: AtomicBool = AtomicBool::new(false);
 

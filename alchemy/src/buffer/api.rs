@@ -177,28 +177,50 @@ impl BufferRef {
         unsafe { super::transfer(&SPACE, self.0, Direction::Write, piece, timeout, runtime::me) }
     }
 
-    /// The first half of [`BufferRef::read_to`]: one attempt that succeeds, with all bytes, if nothing is out of the ordinary. False
-    /// decides nothing; [`BufferRef::read_to`] does.
+    /// What [`BufferRef::read_to`] mostly comes to, in line, for the C interface: a few bytes, all of which are stored. False decides
+    /// nothing.
     ///
     /// # Safety
     ///
     /// As for [`BufferRef::read_to`].
     #[inline(always)]
-    pub unsafe fn read_uncontended(self, memory: *mut u8, len: usize) -> bool {
+    pub unsafe fn read_at_once(self, memory: *mut u8, len: usize) -> bool {
         // SAFETY: the caller's contract.
-        unsafe { super::transfer_uncontended(&SPACE, self.0, Direction::Read, Piece { address: memory, len }) }
+        unsafe { super::transfer_uncontended::<true>(&SPACE, self.0, Direction::Read, Piece { address: memory, len }) }
     }
 
-    /// The first half of [`BufferRef::write_from`], likewise.
+    /// What it comes to next: all of the bytes, if nobody waits. False decides nothing.
+    ///
+    /// # Safety
+    ///
+    /// As for [`BufferRef::read_to`].
+    pub unsafe fn read_uncontended(self, memory: *mut u8, len: usize) -> bool {
+        let piece = Piece { address: memory, len };
+        // SAFETY: the caller's contract.
+        unsafe { super::transfer_uncontended::<false>(&SPACE, self.0, Direction::Read, piece) }
+    }
+
+    /// What [`BufferRef::write_from`] mostly comes to, likewise.
     ///
     /// # Safety
     ///
     /// As for [`BufferRef::write_from`].
     #[inline(always)]
+    pub unsafe fn write_at_once(self, memory: *const u8, len: usize) -> bool {
+        let piece = Piece { address: memory.cast_mut(), len };
+        // SAFETY: the caller's contract.
+        unsafe { super::transfer_uncontended::<true>(&SPACE, self.0, Direction::Write, piece) }
+    }
+
+    /// What it comes to next, likewise.
+    ///
+    /// # Safety
+    ///
+    /// As for [`BufferRef::write_from`].
     pub unsafe fn write_uncontended(self, memory: *const u8, len: usize) -> bool {
         let piece = Piece { address: memory.cast_mut(), len };
         // SAFETY: the caller's contract.
-        unsafe { super::transfer_uncontended(&SPACE, self.0, Direction::Write, piece) }
+        unsafe { super::transfer_uncontended::<false>(&SPACE, self.0, Direction::Write, piece) }
     }
 
     /// Drops all that is stored; then waiting writers are served (`rt_buffer_clear`). Any thread may; it does not block.

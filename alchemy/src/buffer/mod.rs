@@ -31,6 +31,7 @@ mod api;
 
 use posix_backend::arena::Arena;
 use posix_backend::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use posix_backend::copy::{FEW, copy_few};
 use posix_backend::extent::Extent;
 use posix_backend::zeroed_struct;
 
@@ -123,16 +124,15 @@ pub(crate) struct Piece {
 
 /// # Safety
 ///
-/// Both are valid for `count` bytes and do not overlap.
+/// Both are valid for `count` bytes, a few if `LEAF`, and do not overlap.
 #[inline(always)]
-unsafe fn copy_one(direction: Direction, storage: *mut u8, memory: *mut u8, count: usize) {
+unsafe fn copy_one<const LEAF: bool>(direction: Direction, storage: *mut u8, memory: *mut u8, count: usize) {
+    let (from, to) = match direction {
+        Direction::Read => (storage, memory),
+        Direction::Write => (memory, storage),
+    };
     // SAFETY: the caller's contract.
-    unsafe {
-        match direction {
-            Direction::Read => memory.copy_from_nonoverlapping(storage, count),
-            Direction::Write => memory.copy_to_nonoverlapping(storage, count),
-        }
-    }
+    unsafe { if LEAF { copy_few(from, to, count as u64) } else { to.copy_from_nonoverlapping(from, count) } }
 }
 
 impl Object for BufferSlot {
@@ -224,7 +224,7 @@ impl BufferSlot {
     ///
     /// `memory` is valid for `count` bytes, for writes if they are read from the buffer.
     #[inline(always)]
-    unsafe fn copy(&self, direction: Direction, memory: *mut u8, count: u64) -> u64 {
+    unsafe fn copy<const LEAF: bool>(&self, direction: Direction, memory: *mut u8, count: u64) -> u64 {
         let size = self.size.load(Relaxed);
         let from = self.position(direction).load(Relaxed);
         let start = if from >= size { from - size } else { from };
@@ -236,11 +236,11 @@ impl BufferSlot {
         // `start`; the caller vouches for the memory, which cannot overlap storage that nobody else knows.
         unsafe {
             if count <= before_end {
-                copy_one(direction, storage.add(start as usize), memory, count as usize);
+                copy_one::<LEAF>(direction, storage.add(start as usize), memory, count as usize);
             } else {
                 let before_end = before_end as usize;
-                copy_one(direction, storage.add(start as usize), memory, before_end);
-                copy_one(direction, storage, memory.add(before_end), count as usize - before_end);
+                copy_one::<LEAF>(direction, storage.add(start as usize), memory, before_end);
+                copy_one::<LEAF>(direction, storage, memory.add(before_end), count as usize - before_end);
             }
         }
         let next = from + count;
@@ -268,7 +268,7 @@ impl BufferSlot {
         let direction = Direction::of(waiter);
         let memory = core::ptr::with_exposed_provenance_mut(waiter.ask[ADDRESS].load(Relaxed) as usize);
         // SAFETY: the waiter is queued, so its call goes on, and it asked for at least so many bytes.
-        let next = unsafe { self.copy(direction, memory, count) };
+        let next = unsafe { self.copy::<false>(direction, memory, count) };
         step("buffer: copied");
         waiter.node.result.store(count, Relaxed);
         self.next.store(next, Relaxed);
@@ -343,7 +343,7 @@ impl BufferSlot {
             return Ok(None);
         };
         // SAFETY: the contract of `transfer`; `count` is at most the length.
-        let next = unsafe { self.copy(direction, piece.address, count) };
+        let next = unsafe { self.copy::<false>(direction, piece.address, count) };
         step("buffer: own copied");
         self.position(direction).store(next, Relaxed);
         step("buffer: own moved");
@@ -414,23 +414,26 @@ fn in_section<R>(space: &Space, handle: Handle, work: impl FnOnce(&BufferSlot, &
     result
 }
 
-/// Copies all of a piece, in the ordinary case; see [`Space::attempt`].
+/// Copies all of a piece, if nobody waits; see [`Space::attempt`]. `LEAF`: a few bytes, in line.
 ///
 /// # Safety
 ///
 /// As for [`transfer`].
 #[inline(always)]
-pub(crate) unsafe fn transfer_uncontended(space: &Space, handle: Handle, direction: Direction, piece: Piece) -> bool {
-    let moved = space.attempt(handle, |slot: &BufferSlot| {
-        if piece.len as u64 > slot.available(direction) {
-            return None;
-        }
+pub(crate) unsafe fn transfer_uncontended<const LEAF: bool>(
+    space: &Space,
+    handle: Handle,
+    direction: Direction,
+    piece: Piece,
+) -> bool {
+    let Some((slot, attempt)) = space.attempt::<BufferSlot>(handle) else { return false };
+    let fits = piece.len as u64 <= slot.available(direction) && !(LEAF && piece.len as u64 > FEW);
+    if fits {
         // SAFETY: the caller's contract; so many bytes are available.
-        let next = unsafe { slot.copy(direction, piece.address, piece.len as u64) };
+        let next = unsafe { slot.copy::<LEAF>(direction, piece.address, piece.len as u64) };
         slot.position(direction).store(next, Relaxed);
-        Some(())
-    });
-    moved.is_some()
+    }
+    attempt.leave_with(space.scope, fits)
 }
 
 /// Reads or writes; returns how many bytes.

@@ -194,23 +194,6 @@ impl HeapRef {
         super::alloc(&SPACE, self.0, request, timeout.into(), runtime::me).map(|granted| granted.address)
     }
 
-    /// The first half of [`HeapRef::alloc_raw`], for the C interface: a block that is there, if nothing is out of the ordinary. `None`
-    /// decides nothing.
-    #[inline(always)]
-    pub fn alloc_uncontended(self, size: usize) -> Option<NonNull<u8>> {
-        super::alloc_uncontended(&SPACE, self.0, size as u64)
-    }
-
-    /// The first half of [`HeapRef::free_raw`], likewise: whether the block has been freed.
-    ///
-    /// # Safety
-    ///
-    /// As for [`HeapRef::free_raw`].
-    #[inline(always)]
-    pub unsafe fn free_uncontended(self, address: *const u8) -> bool {
-        super::free_uncontended(&SPACE, self.0, address)
-    }
-
     /// Frees a block of [`HeapRef::alloc_raw`], and serves those who wait for memory (`rt_heap_free`). Any thread may; it does
     /// not block. Does nothing to a single-block heap.
     ///
@@ -225,6 +208,36 @@ impl HeapRef {
     pub unsafe fn free_raw(self, address: *const u8) -> Result<()> {
         let _section = Section::enter();
         super::free(&SPACE, self.0, address)
+    }
+
+    /// What [`HeapRef::alloc_raw`] mostly comes to, in line, for the C interface: a small block that is there. `None` decides nothing.
+    #[inline(always)]
+    pub fn alloc_at_once(self, size: usize) -> Option<NonNull<u8>> {
+        super::alloc_uncontended::<true>(&SPACE, self.0, size as u64)
+    }
+
+    /// What it comes to next: any block that is there, if nobody waits. `None` decides nothing.
+    pub fn alloc_uncontended(self, size: usize) -> Option<NonNull<u8>> {
+        super::alloc_uncontended::<false>(&SPACE, self.0, size as u64)
+    }
+
+    /// What [`HeapRef::free_raw`] mostly comes to, likewise: whether the block has been freed.
+    ///
+    /// # Safety
+    ///
+    /// As for [`HeapRef::free_raw`].
+    #[inline(always)]
+    pub unsafe fn free_at_once(self, address: *const u8) -> bool {
+        super::free_uncontended::<true>(&SPACE, self.0, address)
+    }
+
+    /// What it comes to next.
+    ///
+    /// # Safety
+    ///
+    /// As for [`HeapRef::free_raw`].
+    pub unsafe fn free_uncontended(self, address: *const u8) -> bool {
+        super::free_uncontended::<false>(&SPACE, self.0, address)
     }
 
     /// A consistent look at the heap (`rt_heap_inquire`).

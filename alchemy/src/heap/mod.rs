@@ -211,6 +211,31 @@ impl HeapSlot {
         Ok(granted)
     }
 
+    /// Under the lock, of a live heap: a block, unless there is more to it.
+    #[inline(always)]
+    fn alloc_now<const LEAF: bool>(&self, size: u64) -> Option<NonNull<u8>> {
+        if self.mode().contains(Mode::SINGLE) {
+            return None;
+        }
+        let pool = self.pool()?;
+        let block = if LEAF { pool.alloc_at_once(size) } else { pool.alloc(size) }?;
+        step("heap: allocated");
+        let address = pool.address_in(block, 0);
+        pool.settle();
+        Some(address)
+    }
+
+    /// Under the lock, of a live heap: frees a block, likewise.
+    #[inline(always)]
+    fn free_now<const LEAF: bool>(&self, address: *const u8) -> Option<()> {
+        if self.mode().contains(Mode::SINGLE) {
+            return None;
+        }
+        let pool = self.pool()?;
+        let at = pool.offset_of(address)?;
+        if LEAF { pool.free_at_once(pool.small_block(at)?) } else { pool.free_block(pool.block(at)?) }
+    }
+
     /// Under the lock: blocks for all waiters whose requests fit now. Decides only.
     #[cold]
     fn serve(&self, space: &Space, place: &Place<'_>, pool: &Pool<'_, Heaps>) {
@@ -261,33 +286,18 @@ pub(crate) fn delete(space: &Space, handle: Handle) -> Result<()> {
     Ok(())
 }
 
-/// Allocates a block that is there, in the ordinary case; see [`Space::attempt`].
+/// Allocates a block that is there, if nobody waits; see [`Space::attempt`]. `LEAF`: in line, if that needs no call.
 #[inline(always)]
-pub(crate) fn alloc_uncontended(space: &Space, handle: Handle, size: u64) -> Option<NonNull<u8>> {
-    space.attempt(handle, |slot: &HeapSlot| {
-        if slot.mode().contains(Mode::SINGLE) {
-            return None;
-        }
-        let pool = slot.pool()?;
-        let block = pool.alloc(size)?;
-        step("heap: allocated");
-        let address = pool.address(block.at);
-        pool.settle();
-        address
-    })
+pub(crate) fn alloc_uncontended<const LEAF: bool>(space: &Space, handle: Handle, size: u64) -> Option<NonNull<u8>> {
+    let (slot, attempt) = space.attempt::<HeapSlot>(handle)?;
+    attempt.leave_with(space.scope, slot.alloc_now::<LEAF>(size))
 }
 
-/// Frees a block, in the ordinary case; see [`Space::attempt`].
+/// Frees a block, likewise.
 #[inline(always)]
-pub(crate) fn free_uncontended(space: &Space, handle: Handle, address: *const u8) -> bool {
-    let freed = space.attempt(handle, |slot: &HeapSlot| {
-        if slot.mode().contains(Mode::SINGLE) {
-            return None;
-        }
-        let pool = slot.pool()?;
-        pool.free_block(pool.block(pool.offset_of(address)?)?)
-    });
-    freed.is_some()
+pub(crate) fn free_uncontended<const LEAF: bool>(space: &Space, handle: Handle, address: *const u8) -> bool {
+    let Some((slot, attempt)) = space.attempt::<HeapSlot>(handle) else { return false };
+    attempt.leave_with(space.scope, slot.free_now::<LEAF>(address).is_some())
 }
 
 /// Allocates a block, waiting for it as long as `timeout` says.

@@ -306,51 +306,87 @@ impl QueueRef {
         received.map(|(content, size)| (content, size as usize))
     }
 
-    /// The first half of [`QueueRef::write_raw`], for the C interface: whether the data has been queued, which it is if nobody waits
-    /// and nothing else is out of the ordinary. False decides nothing.
+    /// What [`QueueRef::write_raw`] mostly comes to, in line, for the C interface: whether the data, which is short, has been queued.
+    /// False decides nothing; then [`QueueRef::write_uncontended`] is next.
     ///
     /// # Safety
     ///
     /// As for [`QueueRef::write_raw`].
     #[inline(always)]
-    pub unsafe fn write_uncontended(self, data: *const u8, size: usize, mode: SendMode) -> bool {
+    pub unsafe fn write_at_once(self, data: *const u8, size: usize, mode: SendMode) -> bool {
         // SAFETY: the caller's contract.
-        unsafe { super::write_uncontended(&SPACE, self.0, Data { start: data, size: size as u64 }, mode) }
+        unsafe { super::write_uncontended::<true>(&SPACE, self.0, Data { start: data, size: size as u64 }, mode) }
     }
 
-    /// The first half of [`QueueRef::read_raw`], likewise. `None` decides nothing.
+    /// The same for any data: queued if nobody waits.
+    ///
+    /// # Safety
+    ///
+    /// As for [`QueueRef::write_raw`].
+    pub unsafe fn write_uncontended(self, data: *const u8, size: usize, mode: SendMode) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { super::write_uncontended::<false>(&SPACE, self.0, Data { start: data, size: size as u64 }, mode) }
+    }
+
+    /// What [`QueueRef::read_raw`] mostly comes to, likewise. `None` decides nothing.
     ///
     /// # Safety
     ///
     /// As for [`QueueRef::read_raw`].
     #[inline(always)]
+    pub unsafe fn read_at_once(self, buffer: *mut u8, room: usize) -> Option<usize> {
+        let buffer = Buffer { start: buffer, room: room as u64 };
+        // SAFETY: the caller's contract.
+        unsafe { super::read_uncontended::<true>(&SPACE, self.0, buffer) }.map(|size| size as usize)
+    }
+
+    /// The same for any message.
+    ///
+    /// # Safety
+    ///
+    /// As for [`QueueRef::read_raw`].
     pub unsafe fn read_uncontended(self, buffer: *mut u8, room: usize) -> Option<usize> {
         let buffer = Buffer { start: buffer, room: room as u64 };
         // SAFETY: the caller's contract.
-        unsafe { super::read_uncontended(&SPACE, self.0, buffer) }.map(|size| size as usize)
+        unsafe { super::read_uncontended::<false>(&SPACE, self.0, buffer) }.map(|size| size as usize)
     }
 
-    /// The first half of [`QueueRef::alloc_raw`], likewise.
+    /// What [`QueueRef::alloc_raw`] mostly comes to, likewise.
     #[inline(always)]
+    pub fn alloc_at_once(self, size: usize) -> Option<NonNull<u8>> {
+        super::alloc_uncontended::<true>(&SPACE, self.0, size as u64)
+    }
+
+    /// The same for any size.
     pub fn alloc_uncontended(self, size: usize) -> Option<NonNull<u8>> {
-        super::alloc_uncontended(&SPACE, self.0, size as u64)
+        super::alloc_uncontended::<false>(&SPACE, self.0, size as u64)
     }
 
-    /// The first half of [`QueueRef::free_raw`], likewise.
+    /// What [`QueueRef::free_raw`] mostly comes to, likewise.
     #[inline(always)]
+    pub fn free_at_once(self, content: *const u8) -> bool {
+        super::free_uncontended::<true>(&SPACE, self.0, content)
+    }
+
+    /// The same for any message.
     pub fn free_uncontended(self, content: *const u8) -> bool {
-        super::free_uncontended(&SPACE, self.0, content)
+        super::free_uncontended::<false>(&SPACE, self.0, content)
     }
 
-    /// The first half of [`QueueRef::send_raw`], likewise.
+    /// What [`QueueRef::send_raw`] mostly comes to, likewise.
     #[inline(always)]
+    pub fn send_at_once(self, content: *const u8, size: usize, mode: SendMode) -> bool {
+        super::send_uncontended::<true>(&SPACE, self.0, content, size as u64, mode)
+    }
+
+    /// The same for any message.
     pub fn send_uncontended(self, content: *const u8, size: usize, mode: SendMode) -> bool {
-        super::send_uncontended(&SPACE, self.0, content, size as u64, mode)
+        super::send_uncontended::<false>(&SPACE, self.0, content, size as u64, mode)
     }
 
-    /// The first half of [`QueueRef::receive_raw`], likewise.
+    /// What [`QueueRef::receive_raw`] mostly comes to, likewise.
     #[inline(always)]
-    pub fn receive_uncontended(self) -> Option<(NonNull<u8>, usize)> {
+    pub fn receive_at_once(self) -> Option<(NonNull<u8>, usize)> {
         super::receive_uncontended(&SPACE, self.0).map(|(content, size)| (content, size as usize))
     }
 

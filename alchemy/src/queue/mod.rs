@@ -178,6 +178,27 @@ impl QueueSlot {
         self.store().ok_or(Error::Invalid)
     }
 
+    /// Under the lock, of a live queue: a message that the caller holds, unless there is more to it.
+    #[inline(always)]
+    fn alloc_now<const LEAF: bool>(&self, size: u64) -> Option<NonNull<u8>> {
+        let store = self.store()?;
+        let message = store.alloc_at_once::<LEAF>(size)?;
+        message.record.refs.store(1, Release);
+        Some(store.content_of(&message))
+    }
+
+    /// Under the lock, of a live queue: lets go of a message, likewise.
+    #[inline(always)]
+    fn free_now<const LEAF: bool>(&self, content: *const u8) -> Option<()> {
+        let store = self.store()?;
+        let message = store.locate::<LEAF>(content).filter(|message| message.holders() > 0)?;
+        if LEAF && !store.frees_at_once(&message) {
+            return None;
+        }
+        store.let_go::<LEAF>(&message);
+        Some(())
+    }
+
     /// `NoMemory` if there are as many messages queued as there may be.
     #[inline(always)]
     fn check_limit(&self, store: &Store<'_>) -> Result<()> {
@@ -225,26 +246,18 @@ pub(crate) fn delete(space: &Space, handle: Handle) -> Result<()> {
     Ok(())
 }
 
-/// Allocates a message, in the ordinary case; see [`Space::attempt`].
+/// Allocates a message, if nobody waits; see [`Space::attempt`]. `LEAF`: in line, if that needs no call.
 #[inline(always)]
-pub(crate) fn alloc_uncontended(space: &Space, handle: Handle, size: u64) -> Option<NonNull<u8>> {
-    space.attempt(handle, |slot: &QueueSlot| {
-        let store = slot.store()?;
-        let message = store.alloc_at_once(size)?;
-        message.record.refs.store(1, Release);
-        store.content(message.number)
-    })
+pub(crate) fn alloc_uncontended<const LEAF: bool>(space: &Space, handle: Handle, size: u64) -> Option<NonNull<u8>> {
+    let (slot, attempt) = space.attempt::<QueueSlot>(handle)?;
+    attempt.leave_with(space.scope, slot.alloc_now::<LEAF>(size))
 }
 
-/// Lets go of a message, in the ordinary case; see [`Space::attempt`].
+/// Lets go of a message, likewise.
 #[inline(always)]
-pub(crate) fn free_uncontended(space: &Space, handle: Handle, content: *const u8) -> bool {
-    let freed = space.attempt(handle, |slot: &QueueSlot| {
-        let store = slot.store()?;
-        store.let_go(&store.locate(content).filter(|message| message.holders() > 0)?);
-        Some(())
-    });
-    freed.is_some()
+pub(crate) fn free_uncontended<const LEAF: bool>(space: &Space, handle: Handle, content: *const u8) -> bool {
+    let Some((slot, attempt)) = space.attempt::<QueueSlot>(handle) else { return false };
+    attempt.leave_with(space.scope, slot.free_now::<LEAF>(content).is_some())
 }
 
 /// Allocates a message for content of this size; the caller holds it. `None` if there is no room, or no such queue.
@@ -260,7 +273,7 @@ pub(crate) fn alloc(space: &Space, handle: Handle, size: u64) -> Option<NonNull<
 
 /// Lets go of a message at this address of the calling process.
 pub(crate) fn free(space: &Space, handle: Handle, content: *const u8) -> Result<()> {
-    free_where(space, handle, |store| store.locate(content))
+    free_where(space, handle, |store| store.locate::<false>(content))
 }
 
 fn free_where(
@@ -273,7 +286,7 @@ fn free_where(
     space.section(&place, || {
         let store = slot.live_store(handle)?;
         let message = locate(&store).filter(|message| message.holders() > 0).ok_or(Error::Invalid)?;
-        store.let_go(&message);
+        store.let_go::<false>(&message);
         Ok(())
     })
 }

@@ -3,6 +3,7 @@
 use core::ptr::NonNull;
 
 use posix_backend::atomic::Ordering::*;
+use posix_backend::copy::FEW;
 
 use super::store::{HEADER, Store};
 use super::{QueueSlot, READ, RECEIVE, free_where};
@@ -20,21 +21,25 @@ pub(crate) struct Buffer {
     pub room: u64,
 }
 
-/// Reads the first message, in the ordinary case; see [`Space::attempt`].
+/// Reads the first message, if nobody waits; see [`Space::attempt`]. `LEAF`: in line, if that needs no call.
 ///
 /// # Safety
 ///
 /// The buffer is valid for writes.
 #[inline(always)]
-pub(crate) unsafe fn read_uncontended(space: &Space, handle: Handle, buffer: Buffer) -> Option<u64> {
+pub(crate) unsafe fn read_uncontended<const LEAF: bool>(space: &Space, handle: Handle, buffer: Buffer) -> Option<u64> {
+    let (slot, attempt) = space.attempt::<QueueSlot>(handle)?;
+    let Some(store) = slot.store() else { return attempt.leave_with(space.scope, None) };
     // SAFETY: the caller's contract.
-    space.attempt(handle, |slot: &QueueSlot| unsafe { read_from(&slot.store()?, buffer) })
+    attempt.leave_with(space.scope, unsafe { read_from::<LEAF>(&store, buffer) })
 }
 
-/// Receives the first message, in the ordinary case; see [`Space::attempt`].
+/// Receives the first message, if nobody waits, in line; see [`Space::attempt`].
 #[inline(always)]
 pub(crate) fn receive_uncontended(space: &Space, handle: Handle) -> Option<(NonNull<u8>, u64)> {
-    space.attempt(handle, |slot: &QueueSlot| receive_from(&slot.store()?))
+    let (slot, attempt) = space.attempt::<QueueSlot>(handle)?;
+    let Some(store) = slot.store() else { return attempt.leave_with(space.scope, None) };
+    attempt.leave_with(space.scope, receive_from(&store))
 }
 
 /// Takes the first message, copies what there is room for, and tells its size; waits for one as long as `timeout` says.
@@ -52,7 +57,7 @@ pub(crate) unsafe fn read<'a>(
     let slot = space.object::<QueueSlot>(handle)?;
     let place = slot.head.place(handle);
     // SAFETY: the caller's contract.
-    let take = || slot.live_store(handle).map(|store| unsafe { read_from(&store, buffer) });
+    let take = || slot.live_store(handle).map(|store| unsafe { read_from::<false>(&store, buffer) });
     if let Some(size) = space.section(&place, take)? {
         return Ok(size);
     }
@@ -139,18 +144,22 @@ fn wait_for_message<'a, T>(
     Ok(Outcome::Granted(me, start))
 }
 
-/// Under the lock: reads a message if there is one.
+/// Under the lock: reads a message if there is one. `LEAF`: if that needs no call.
 ///
 /// # Safety
 ///
 /// The buffer is valid for writes.
 #[inline(always)]
-unsafe fn read_from(store: &Store<'_>, buffer: Buffer) -> Option<u64> {
-    let message = store.pop()?;
+unsafe fn read_from<const LEAF: bool>(store: &Store<'_>, buffer: Buffer) -> Option<u64> {
+    let message = store.first::<LEAF>()?;
     let size = message.size();
+    if LEAF && (size.min(buffer.room) > FEW || !store.frees_at_once(&message)) {
+        return None;
+    }
+    store.unlink_first(&message);
     // SAFETY: the caller's contract.
-    unsafe { store.read(&message, buffer.start, buffer.room) };
-    store.settle(&message);
+    unsafe { store.read::<LEAF>(&message, buffer.start, buffer.room) };
+    store.settle_at_once::<LEAF>(&message);
     Some(size)
 }
 
@@ -159,7 +168,7 @@ unsafe fn read_from(store: &Store<'_>, buffer: Buffer) -> Option<u64> {
 fn receive_from(store: &Store<'_>) -> Option<(NonNull<u8>, u64)> {
     let message = store.pop()?;
     store.hold(&message);
-    store.content(message.number).map(|content| (content, message.size()))
+    Some((store.content_of(&message), message.size()))
 }
 
 /// Frees all queued messages; tells how many. They leave the queue at once, and are freed in sections of bounded length.

@@ -1,6 +1,7 @@
 //! Sending: a message that the caller holds, or a copy of its data.
 
 use posix_backend::atomic::Ordering::*;
+use posix_backend::copy::FEW;
 use posix_backend::wait::WaitNode;
 
 use super::store::{Message, Store};
@@ -20,27 +21,54 @@ pub(crate) struct Data {
     pub size: u64,
 }
 
-/// Queues a copy of some data, in the ordinary case; see [`Space::attempt`].
+/// Queues a copy of some data, if nobody waits; see [`Space::attempt`]. `LEAF`: in line, if that needs no call.
 ///
 /// # Safety
 ///
 /// The data is valid for reads.
 #[inline(always)]
-pub(crate) unsafe fn write_uncontended(space: &Space, handle: Handle, data: Data, mode: SendMode) -> bool {
-    if !SendMode::URGENT.contains(mode) || data.start.is_null() && data.size > 0 {
+pub(crate) unsafe fn write_uncontended<const LEAF: bool>(
+    space: &Space,
+    handle: Handle,
+    data: Data,
+    mode: SendMode,
+) -> bool {
+    if !SendMode::URGENT.contains(mode) || data.start.is_null() && data.size > 0 || LEAF && data.size > FEW {
         return false;
     }
-    let queued = space.attempt(handle, |slot: &QueueSlot| {
-        let store = slot.store()?;
-        slot.check_limit(&store).ok()?;
-        let message = store.alloc_at_once(data.size)?;
+    let Some((slot, attempt)) = space.attempt::<QueueSlot>(handle) else { return false };
+    // SAFETY: the caller's contract.
+    attempt.leave_with(space.scope, unsafe { slot.write_now::<LEAF>(data, mode) }.is_some())
+}
+
+impl QueueSlot {
+    /// Under the lock, of a live queue: queues a copy, unless there is more to it.
+    ///
+    /// # Safety
+    ///
+    /// The data is valid for reads.
+    #[inline(always)]
+    unsafe fn write_now<const LEAF: bool>(&self, data: Data, mode: SendMode) -> Option<()> {
+        let store = self.store()?;
+        self.check_limit(&store).ok()?;
+        let message = store.alloc_at_once::<LEAF>(data.size)?;
         // SAFETY: the caller's contract.
-        unsafe { store.fill(&message, data.start, data.size) };
+        unsafe { store.fill::<LEAF>(&message, data.start, data.size) };
         step("queue: filled");
         store.push(&message, 0, mode.contains(SendMode::URGENT));
         Some(())
-    });
-    queued.is_some()
+    }
+
+    /// Under the lock, of a live queue: queues a message that the caller holds, likewise.
+    #[inline(always)]
+    fn send_now<const LEAF: bool>(&self, content: *const u8, size: u64, mode: SendMode) -> Option<()> {
+        let store = self.store()?;
+        self.check_limit(&store).ok()?;
+        let message = store.locate::<LEAF>(content).filter(|message| may_be_sent(message, size))?;
+        message.record.size.store(size, Relaxed);
+        store.push(&message, message.holders() - 1, mode.contains(SendMode::URGENT));
+        Some(())
+    }
 }
 
 /// Sends a copy of some data. Returns how many waiters have got it.
@@ -76,7 +104,7 @@ pub(crate) unsafe fn write(space: &Space, handle: Handle, data: Data, mode: Send
 unsafe fn write_to_queue(store: &Store<'_>, data: Data, mode: SendMode) -> Result<()> {
     let message = store.alloc(data.size).ok_or(Error::NoMemory)?;
     // SAFETY: the caller's contract.
-    unsafe { store.fill(&message, data.start, data.size) };
+    unsafe { store.fill::<false>(&message, data.start, data.size) };
     step("queue: filled");
     store.push(&message, 0, mode.contains(SendMode::URGENT));
     Ok(())
@@ -103,7 +131,7 @@ unsafe fn write_to_waiters(
     }
     let message = store.alloc(data.size).ok_or(Error::NoMemory)?;
     // SAFETY: the caller's contract.
-    unsafe { store.fill(&message, data.start, data.size) };
+    unsafe { store.fill::<false>(&message, data.start, data.size) };
     step("queue: filled");
     if !mode.contains(SendMode::BROADCAST) {
         return Ok(give_to_receiver(space, place, store, &message, index, first));
@@ -113,21 +141,20 @@ unsafe fn write_to_waiters(
     Ok(Sent { count, wake: None })
 }
 
-/// Queues a message that the caller holds, in the ordinary case; see [`Space::attempt`].
+/// Queues a message that the caller holds, if nobody waits; see [`Space::attempt`]. `LEAF`: in line, if it is small.
 #[inline(always)]
-pub(crate) fn send_uncontended(space: &Space, handle: Handle, content: *const u8, size: u64, mode: SendMode) -> bool {
+pub(crate) fn send_uncontended<const LEAF: bool>(
+    space: &Space,
+    handle: Handle,
+    content: *const u8,
+    size: u64,
+    mode: SendMode,
+) -> bool {
     if !SendMode::URGENT.contains(mode) {
         return false;
     }
-    let queued = space.attempt(handle, |slot: &QueueSlot| {
-        let store = slot.store()?;
-        slot.check_limit(&store).ok()?;
-        let message = store.locate(content).filter(|message| may_be_sent(message, size))?;
-        message.record.size.store(size, Relaxed);
-        store.push(&message, message.holders() - 1, mode.contains(SendMode::URGENT));
-        Some(())
-    });
-    queued.is_some()
+    let Some((slot, attempt)) = space.attempt::<QueueSlot>(handle) else { return false };
+    attempt.leave_with(space.scope, slot.send_now::<LEAF>(content, size, mode).is_some())
 }
 
 /// Whether somebody holds the message, it is not queued, and there is room for so much content.
@@ -147,7 +174,8 @@ pub(crate) fn send(space: &Space, handle: Handle, content: *const u8, size: u64,
     let sent = space.section(&place, || -> Result<_> {
         let store = slot.live_store(handle)?;
         slot.check_limit(&store)?;
-        let message = store.locate(content).filter(|message| may_be_sent(message, size)).ok_or(Error::Invalid)?;
+        let message =
+            store.locate::<false>(content).filter(|message| may_be_sent(message, size)).ok_or(Error::Invalid)?;
         if !place.site.is_empty() {
             message.record.size.store(size, Relaxed);
             return Ok(send_to_waiters(space, &place, &store, &message, mode));
@@ -167,7 +195,7 @@ fn send_to_waiters(space: &Space, place: &Place<'_>, store: &Store<'_>, message:
     let Some(first) = space.threads.get(index) else { return Sent::TO_NOBODY };
     if mode.contains(SendMode::BROADCAST) {
         let count = give_to_all(space, place, store, message);
-        store.let_go(message);
+        store.let_go::<false>(message);
         return Sent { count, wake: None };
     }
     if first.ask[0].load(Relaxed) != READ {
@@ -182,7 +210,7 @@ fn send_to_waiters(space: &Space, place: &Place<'_>, store: &Store<'_>, message:
     }
     step("queue: copied to a reader");
     let wake = space.release_first(place, wait::GRANTED);
-    store.let_go(message);
+    store.let_go::<false>(message);
     Sent { count: 1, wake }
 }
 

@@ -6,6 +6,7 @@
 use core::ptr::NonNull;
 
 use posix_backend::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use posix_backend::copy::copy_few;
 use posix_backend::pool::{Block, Owner, Pool};
 use posix_backend::zeroed_struct;
 
@@ -33,6 +34,15 @@ zeroed_struct! {
         /// Of the content, in bytes.
         pub size: AtomicU64,
     }
+}
+
+/// # Safety
+///
+/// As for `core::ptr::copy`. `LEAF`: of a few bytes.
+#[inline(always)]
+unsafe fn copy<const LEAF: bool>(from: *const u8, to: *mut u8, len: u64) {
+    // SAFETY: the caller's contract.
+    unsafe { if LEAF { copy_few(from, to, len) } else { core::ptr::copy(from, to, len as usize) } }
 }
 
 /// What pools need to know of queues. Messages are numbered by where they begin, in steps of 32 bytes.
@@ -124,72 +134,80 @@ impl<'a> Store<'a> {
     }
 
     /// The live message of this number.
-    #[inline(always)]
     pub fn by_number(&self, number: u32) -> Option<Message<'a>> {
         self.message(self.0.block(u64::from(number) * HEADER)?)
     }
 
+    /// The live message that begins here. `LEAF`: if it is small.
     #[inline(always)]
+    fn at<const LEAF: bool>(&self, at: u64) -> Option<Message<'a>> {
+        self.message(if LEAF { self.0.small_block(at) } else { self.0.block(at) }?)
+    }
+
     fn by_link(&self, link: u32) -> Option<Message<'a>> {
         self.by_number(link.checked_sub(1)?)
     }
 
-    /// The live message whose content begins at this address of the calling process.
+    /// The live message whose content begins at this address of the calling process. `LEAF`: if it is small.
     #[inline(always)]
-    pub fn locate(&self, content: *const u8) -> Option<Message<'a>> {
-        self.message(self.0.block(self.0.offset_of(content)?.checked_sub(HEADER)?)?)
+    pub fn locate<const LEAF: bool>(&self, content: *const u8) -> Option<Message<'a>> {
+        self.at::<LEAF>(self.0.offset_of(content)?.checked_sub(HEADER)?)
     }
 
     /// The address of a message's content.
     #[inline(always)]
+    pub fn content_of(&self, message: &Message<'_>) -> NonNull<u8> {
+        self.0.address_in(message.block, HEADER)
+    }
+
+    /// The address of the content of the message of this number.
     pub fn content(&self, number: u32) -> Option<NonNull<u8>> {
         self.0.address(u64::from(number) * HEADER + HEADER)
     }
 
     /// A new message, held by nobody: one that stays so is freed by a rebuild.
     pub fn alloc(&self, size: u64) -> Option<Message<'a>> {
-        let mut message = self.alloc_at_once(size);
+        let mut message = self.alloc_at_once::<false>(size);
         // A flush that was cut short, or has not come to it yet, left some.
         while message.is_none() && self.free_flushed() {
-            message = self.alloc_at_once(size);
+            message = self.alloc_at_once::<false>(size);
         }
         message
     }
 
-    /// As [`Store::alloc`], without freeing what has been flushed.
+    /// As [`Store::alloc`], without freeing what has been flushed. `LEAF`: if that needs no call.
     #[inline(always)]
-    pub fn alloc_at_once(&self, size: u64) -> Option<Message<'a>> {
-        let message = self.message(self.0.alloc(size.checked_add(HEADER)?)?)?;
+    pub fn alloc_at_once<const LEAF: bool>(&self, size: u64) -> Option<Message<'a>> {
+        let bytes = size.checked_add(HEADER)?;
+        let message = self.message(if LEAF { self.0.alloc_at_once(bytes) } else { self.0.alloc(bytes) }?)?;
         step("queue: allocated");
         message.record.refs.store(0, Relaxed);
         message.record.size.store(size, Relaxed);
         Some(message)
     }
 
-    /// Copies content into a message, as much as there is room for.
+    /// Copies content into a message, as much as there is room for. `LEAF`: a few bytes, in line.
     ///
     /// # Safety
     ///
     /// `data` is valid for reads of `size` bytes.
     #[inline(always)]
-    pub unsafe fn fill(&self, message: &Message<'_>, data: *const u8, size: u64) {
-        if let Some(content) = self.content(message.number) {
-            // SAFETY: the block has this capacity; the caller's contract. They may overlap if the program sends what it has freed.
-            unsafe { core::ptr::copy(data, content.as_ptr(), size.min(message.capacity) as usize) };
-        }
+    pub unsafe fn fill<const LEAF: bool>(&self, message: &Message<'_>, data: *const u8, size: u64) {
+        let content = self.content_of(message).as_ptr();
+        // SAFETY: the block has this capacity; the caller's contract. They may overlap if the program sends what it has freed.
+        unsafe { copy::<LEAF>(data, content, size.min(message.capacity)) };
     }
 
-    /// Copies a message's content out, as much as there is room for.
+    /// Copies a message's content out, as much as there is room for. `LEAF`: a few bytes, in line.
     ///
     /// # Safety
     ///
     /// `buffer` is valid for writes of `room` bytes.
     #[inline(always)]
-    pub unsafe fn read(&self, message: &Message<'_>, buffer: *mut u8, room: u64) {
-        if let Some(content) = self.content(message.number) {
-            // SAFETY: as in `fill`.
-            unsafe { core::ptr::copy(content.as_ptr(), buffer, message.size().min(room) as usize) };
-        }
+    pub unsafe fn read<const LEAF: bool>(&self, message: &Message<'_>, buffer: *mut u8, room: u64) {
+        let content = self.content_of(message).as_ptr();
+        // SAFETY: as in `fill`.
+        unsafe { copy::<LEAF>(content, buffer, message.size().min(room)) };
     }
 
     /// Queues a message that `holders` hold from now on: behind all others, or in front of them.
@@ -221,10 +239,23 @@ impl<'a> Store<'a> {
         self.0.record_by_index(number)
     }
 
+    /// The first message in the list. `LEAF`: if it is small.
+    #[inline(always)]
+    pub fn first<const LEAF: bool>(&self) -> Option<Message<'a>> {
+        self.at::<LEAF>(u64::from(self.head().load(Relaxed).checked_sub(1)?) * HEADER)
+    }
+
     /// Takes the first message out of the list. It stays `LINKED`: a rebuild frees it if nothing more comes.
     #[inline(always)]
     pub fn pop(&self) -> Option<Message<'a>> {
-        let message = self.by_link(self.head().load(Relaxed))?;
+        let message = self.first::<false>()?;
+        self.unlink_first(&message);
+        Some(message)
+    }
+
+    /// As [`Store::pop`], of what is the first message.
+    #[inline(always)]
+    pub fn unlink_first(&self, message: &Message<'_>) {
         let next = message.record.next.load(Relaxed);
         self.head().store(next, Release);
         step("queue: unlinked");
@@ -232,7 +263,6 @@ impl<'a> Store<'a> {
             self.tail().store(0, Relaxed);
         }
         self.set_count(self.count().saturating_sub(1));
-        Some(message)
     }
 
     /// One more holds a message that is not in the list (any more).
@@ -243,24 +273,44 @@ impl<'a> Store<'a> {
     }
 
     /// Frees a message that is not in the list (any more), unless somebody holds it.
-    #[inline(always)]
     pub fn settle(&self, message: &Message<'_>) {
+        self.settle_at_once::<false>(message);
+    }
+
+    /// As [`Store::settle`]. `LEAF`: without a call, of a message that [`Store::frees_at_once`].
+    #[inline(always)]
+    pub fn settle_at_once<const LEAF: bool>(&self, message: &Message<'_>) {
         let holders = message.holders();
         message.record.refs.store(holders, Release);
         step("queue: not linked any more");
         if holders == 0 {
-            self.0.free_block(message.block);
+            self.free::<LEAF>(message.block);
         }
     }
 
-    /// One less holds it. The last one frees it, unless it is in the list.
     #[inline(always)]
-    pub fn let_go(&self, message: &Message<'_>) {
+    fn free<const LEAF: bool>(&self, block: Block) {
+        if LEAF {
+            self.0.free_at_once(block)
+        } else {
+            self.0.free_block(block)
+        };
+    }
+
+    /// Whether freeing this message needs no call.
+    #[inline(always)]
+    pub fn frees_at_once(&self, message: &Message<'_>) -> bool {
+        self.0.frees_at_once(message.block)
+    }
+
+    /// One less holds it. The last one frees it, unless it is in the list. `LEAF`: as in [`Store::settle_at_once`].
+    #[inline(always)]
+    pub fn let_go<const LEAF: bool>(&self, message: &Message<'_>) {
         let refs = message.record.refs.load(Relaxed) - 1;
         message.record.refs.store(refs, Release);
         step("queue: let go");
         if refs == 0 {
-            self.0.free_block(message.block);
+            self.free::<LEAF>(message.block);
         }
     }
 

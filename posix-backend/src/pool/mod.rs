@@ -35,6 +35,9 @@ use crate::zeroed_struct;
 /// The size of a page of a pool in bytes.
 pub const PAGE: u64 = 512;
 
+/// The size of the largest blocks of which a page has several.
+const HALF: u64 = PAGE / 2;
+
 /// How many pages a pool may have.
 pub const MAX_PAGES: u64 = 1 << 27;
 
@@ -154,12 +157,14 @@ pub struct Block {
     pub size: u64,
     /// Of its first page.
     tag: u32,
+    /// Of a small block: its bit in the page's bitmap.
+    bit: u32,
 }
 
 /// The size of the block that a request for so many bytes gets; `None` if it does not fit into 64 bits.
 #[inline]
 pub fn block_size(bytes: u64) -> Option<u64> {
-    if bytes <= PAGE / 2 { Some(16 << class_of(bytes.max(1))) } else { bytes.checked_next_multiple_of(PAGE) }
+    if bytes <= HALF { Some(16 << class_of(bytes.max(1))) } else { bytes.checked_next_multiple_of(PAGE) }
 }
 
 /// The class of a request of at most half a page.
@@ -179,14 +184,6 @@ fn all_of(class: u32) -> u32 {
 #[inline(always)]
 fn lowest(bits: u32) -> u32 {
     bits & bits.wrapping_neg()
-}
-
-impl Block {
-    /// The bit of a small block in its page's bitmap.
-    #[inline(always)]
-    fn bit(self) -> u32 {
-        1 << ((self.at % PAGE) >> (MIN_SHIFT + (self.tag & !KIND)).min(u32::BITS - 1))
-    }
 }
 
 /// The list for free ranges of this many pages.
@@ -295,25 +292,27 @@ impl<'a, O: Owner> Pool<'a, O> {
     }
 
     /// Allocates a block of at least this many bytes. `None` if there is none, and for 0 bytes.
-    #[inline(always)]
     pub fn alloc(self, bytes: u64) -> Option<Block> {
-        if bytes == 0 {
-            None
-        } else if bytes <= PAGE / 2 {
-            self.alloc_small(class_of(bytes))
-        } else {
-            self.alloc_large(bytes)
+        match bytes {
+            0 => None,
+            1..=HALF => self.alloc_at_once(bytes).or_else(|| {
+                self.open_page(class_of(bytes))?;
+                self.alloc_at_once(bytes)
+            }),
+            _ => self.alloc_large(bytes),
         }
     }
 
+    /// A small block out of a page that is open. Inlined, and calls nothing.
     #[inline(always)]
-    fn alloc_small(self, class: u32) -> Option<Block> {
-        let (open, empty) = self.lists(class)?;
-        let mut first = open.load(Relaxed);
-        if first == 0 {
-            first = self.open_page(class)? + 1;
+    pub fn alloc_at_once(self, bytes: u64) -> Option<Block> {
+        if !(1..=HALF).contains(&bytes) {
+            return None;
         }
-        let page = self.map().get(first as usize - 1)?;
+        let class = class_of(bytes);
+        let (open, empty) = self.lists(class)?;
+        let first = open.load(Relaxed);
+        let page = self.linked(first)?;
         let bits = page.bits.load(Relaxed);
         let free = !bits & all_of(class);
         if free == 0 {
@@ -321,7 +320,7 @@ impl<'a, O: Owner> Pool<'a, O> {
         }
         let next = bits | lowest(free);
         let at = u64::from(first - 1) * PAGE + (u64::from(free.trailing_zeros()) << (MIN_SHIFT + class));
-        let block = Block { at, size: 16 << class, tag: SMALL | class };
+        let block = Block { at, size: 16 << class, tag: SMALL | class, bit: lowest(free) };
         self.header.claim.store(at + 1, Relaxed);
         O::step("pool: claimed a small block");
         // The change. Release: the claim is there before.
@@ -331,7 +330,8 @@ impl<'a, O: Owner> Pool<'a, O> {
             empty.store(0, Relaxed);
         }
         if next == all_of(class) {
-            self.close_page(open, first - 1);
+            self.unlink(open, first - 1);
+            O::step("pool: closed a full page");
         }
         self.add_used(block.size);
         Some(block)
@@ -344,25 +344,18 @@ impl<'a, O: Owner> Pool<'a, O> {
         Some((self.header.open.get(class)?, self.header.empty.get(class)?))
     }
 
-    #[inline(never)]
-    fn close_page(self, open: &AtomicU32, page: u32) {
-        self.unlink(open, page);
-        O::step("pool: closed a full page");
-    }
-
-    /// Cuts a page into blocks.
-    #[cold]
-    #[inline(never)]
-    fn open_page(self, class: u32) -> Option<u32> {
+    /// Cuts a page into blocks, unless one with room is open.
+    fn open_page(self, class: u32) -> Option<()> {
         let (open, empty) = self.lists(class)?;
-        let page = self.take_range(1, SMALL | class)?;
-        self.link(open, page);
-        O::step("pool: opened a page");
-        empty.store(page + 1, Relaxed);
-        Some(page)
+        if open.load(Relaxed) == 0 {
+            let page = self.take_range(1, SMALL | class)?;
+            self.link(open, page);
+            O::step("pool: opened a page");
+            empty.store(page + 1, Relaxed);
+        }
+        Some(())
     }
 
-    #[inline(never)]
     fn alloc_large(self, bytes: u64) -> Option<Block> {
         let pages = bytes.div_ceil(PAGE);
         if pages > u64::from(self.pages) {
@@ -370,7 +363,7 @@ impl<'a, O: Owner> Pool<'a, O> {
         }
         let tag = LARGE | pages as u32;
         let page = self.take_range(pages as u32, tag)?;
-        let block = Block { at: u64::from(page) * PAGE, size: pages * PAGE, tag };
+        let block = Block { at: u64::from(page) * PAGE, size: pages * PAGE, tag, bit: 0 };
         self.add_used(block.size);
         Some(block)
     }
@@ -440,20 +433,28 @@ impl<'a, O: Owner> Pool<'a, O> {
     /// The live block that begins here, if there is one.
     #[inline(always)]
     pub fn block(self, at: u64) -> Option<Block> {
+        self.small_block(at).or_else(|| {
+            let tag = self.map().get((at / PAGE) as usize)?.tag.load(Relaxed);
+            let size = u64::from(tag & !KIND) * PAGE;
+            (tag & KIND == LARGE && at.is_multiple_of(PAGE)).then_some(Block { at, size, tag, bit: 0 })
+        })
+    }
+
+    /// The live block that begins here, if there is one and it is small.
+    #[inline(always)]
+    pub fn small_block(self, at: u64) -> Option<Block> {
         let page = self.map().get((at / PAGE) as usize)?;
         let tag = page.tag.load(Relaxed);
-        if tag & KIND == SMALL {
-            let class = tag & !KIND;
-            let block = Block { at, size: PAGE.min(16 << class), tag };
-            (at & (block.size - 1) == 0 && page.bits.load(Relaxed) & block.bit() != 0).then_some(block)
-        } else {
-            let size = u64::from(tag & !KIND) * PAGE;
-            (tag & KIND == LARGE && at.is_multiple_of(PAGE)).then_some(Block { at, size, tag })
+        let class = tag & !KIND;
+        if tag & KIND != SMALL || class as usize >= CLASSES {
+            return None;
         }
+        let size = 16 << class;
+        let bit = 1 << ((at % PAGE) >> (MIN_SHIFT + class));
+        (at & (size - 1) == 0 && page.bits.load(Relaxed) & bit != 0).then_some(Block { at, size, tag, bit })
     }
 
     /// Frees the block that begins here. `None`, and nothing happens, if no live block does.
-    #[inline(always)]
     pub fn free(self, at: u64) -> Option<Block> {
         let block = self.block(at)?;
         self.free_block(block)?;
@@ -461,56 +462,65 @@ impl<'a, O: Owner> Pool<'a, O> {
     }
 
     /// Frees a block that [`Pool::block`] or [`Pool::alloc`] has just found live.
-    #[inline(always)]
     pub fn free_block(self, block: Block) -> Option<()> {
         if block.tag & KIND == SMALL {
-            self.free_small(block)?;
-        } else {
-            self.free_large(block);
+            return self.free_at_once(block).or_else(|| self.free_last(block));
         }
-        self.header.used.store(self.used().saturating_sub(block.size), Relaxed);
+        self.free_range((block.at / PAGE) as u32, block.tag & !KIND);
+        self.drop_used(block.size);
         Some(())
     }
 
-    #[inline(never)]
-    fn free_large(self, block: Block) {
-        self.free_range((block.at / PAGE) as u32, block.tag & !KIND);
-    }
-
+    /// As [`Pool::free_block`], of a small block, unless another page has to be given back for it. Inlined, and calls nothing.
     #[inline(always)]
-    fn free_small(self, block: Block) -> Option<()> {
+    pub fn free_at_once(self, block: Block) -> Option<()> {
+        if block.tag & KIND != SMALL {
+            return None;
+        }
         let (number, class) = ((block.at / PAGE) as u32, block.tag & !KIND);
         let (open, empty) = self.lists(class)?;
         let page = self.map().get(number as usize)?;
-        let (bits, bit) = (page.bits.load(Relaxed), block.bit());
+        let (bits, bit) = (page.bits.load(Relaxed), block.bit);
+        if bits == bit {
+            // One empty page is kept, so that a block that comes and goes does not cost more.
+            if empty.load(Relaxed) != 0 {
+                return None;
+            }
+            empty.store(number + 1, Relaxed);
+            O::step("pool: keeps an empty page");
+        }
         // The change.
         page.bits.store(bits & !bit, Release);
         O::step("pool: freed a small block");
         if bits == all_of(class) {
-            self.reopen_page(open, number);
+            self.link(open, number);
+            O::step("pool: opened a page that was full");
         }
-        if bits == bit {
-            // One empty page is kept, so that a block that comes and goes does not cost more.
-            if empty.load(Relaxed) == 0 {
-                empty.store(number + 1, Relaxed);
-            } else {
-                self.free_page(open, number);
-            }
-        }
+        self.drop_used(block.size);
         Some(())
     }
 
-    #[inline(never)]
-    fn reopen_page(self, open: &AtomicU32, page: u32) {
-        self.link(open, page);
-        O::step("pool: opened a page that was full");
+    /// Whether [`Pool::free_at_once`] would do it.
+    #[inline(always)]
+    pub fn frees_at_once(self, block: Block) -> bool {
+        let page = || self.map().get((block.at / PAGE) as usize);
+        block.tag & KIND == SMALL && self.lists(block.tag & !KIND).is_some_and(|(_, empty)| empty.load(Relaxed) == 0)
+            || page().is_some_and(|page| page.bits.load(Relaxed) != block.bit) && block.tag & KIND == SMALL
     }
 
-    #[inline(never)]
-    fn free_page(self, open: &AtomicU32, page: u32) {
-        self.unlink(open, page);
+    /// Frees the only block of a page, and the page.
+    fn free_last(self, block: Block) -> Option<()> {
+        let number = (block.at / PAGE) as u32;
+        let (open, _) = self.lists(block.tag & !KIND)?;
+        let page = self.map().get(number as usize)?;
+        // The change.
+        page.bits.store(0, Release);
+        O::step("pool: freed a page's last block");
+        self.unlink(open, number);
         O::step("pool: closed an empty page");
-        self.free_range(page, 1);
+        self.free_range(number, 1);
+        self.drop_used(block.size);
+        Some(())
     }
 
     /// Gives back the empty pages that are kept; false if there are none.
@@ -599,6 +609,7 @@ impl<'a, O: Owner> Pool<'a, O> {
     }
 
     /// Puts a page in front of a list.
+    #[inline(always)]
     fn link(self, list: &AtomicU32, number: u32) {
         let Some(page) = self.map().get(number as usize) else { return };
         let first = list.load(Relaxed);
@@ -610,6 +621,7 @@ impl<'a, O: Owner> Pool<'a, O> {
         list.store(number + 1, Relaxed);
     }
 
+    #[inline(always)]
     fn unlink(self, list: &AtomicU32, number: u32) {
         let Some(page) = self.map().get(number as usize) else { return };
         let (next, prev) = (page.next.load(Relaxed), page.prev.load(Relaxed));
@@ -622,6 +634,7 @@ impl<'a, O: Owner> Pool<'a, O> {
         }
     }
 
+    #[inline(always)]
     fn linked(self, link: u32) -> Option<&'a Page> {
         self.map().get(link.checked_sub(1)? as usize)
     }
@@ -633,8 +646,14 @@ impl<'a, O: Owner> Pool<'a, O> {
         }
     }
 
+    #[inline(always)]
     fn add_used(self, bytes: u64) {
         self.header.used.store(self.used() + bytes, Relaxed);
+    }
+
+    #[inline(always)]
+    fn drop_used(self, bytes: u64) {
+        self.header.used.store(self.used().saturating_sub(bytes), Relaxed);
     }
 
     /// Bytes in live blocks.
@@ -658,6 +677,15 @@ impl<'a, O: Owner> Pool<'a, O> {
         } else {
             None
         }
+    }
+
+    /// The address `distance` bytes into a block that has just been found live, or of its end.
+    #[inline(always)]
+    pub fn address_in(self, block: Block, distance: u64) -> NonNull<u8> {
+        let start = core::ptr::from_ref(self.header).addr() as u64 + self.user;
+        let at = start + block.at + distance.min(block.size);
+        // SAFETY: not zero, as it is greater than the header's address.
+        unsafe { NonNull::new_unchecked(core::ptr::with_exposed_provenance_mut(at as usize)) }
     }
 
     /// Where in the user area this address lies, if it does, or is its end.
@@ -738,7 +766,7 @@ impl<'a, O: Owner> Pool<'a, O> {
             };
             let start = u64::from(at) * PAGE;
             let is_live = match tag & KIND {
-                LARGE if tag == LARGE | len => keep(Block { at: start, size: u64::from(len) * PAGE, tag }),
+                LARGE if tag == LARGE | len => keep(Block { at: start, size: u64::from(len) * PAGE, tag, bit: 0 }),
                 SMALL => self.rebuild_small(at, page, tag, &mut keep),
                 _ => false,
             };
@@ -765,7 +793,7 @@ impl<'a, O: Owner> Pool<'a, O> {
         let mut bits = page.bits.load(Relaxed) & all_of(class);
         for block in 0..32 >> class {
             let at = u64::from(number) * PAGE + block * size;
-            if bits & 1 << block != 0 && !keep(Block { at, size, tag }) {
+            if bits & 1 << block != 0 && !keep(Block { at, size, tag, bit: 1 << block }) {
                 bits &= !(1 << block);
             }
         }

@@ -253,15 +253,15 @@ impl Space {
     /// it with the result. `None`, here or of the operation, decides nothing, and nothing has been changed then: the ordinary way
     /// is to find out why.
     ///
-    /// Whatever follows should be inlined, or be called last: see [`Attempt`].
+    /// Whatever follows should be inlined, or be called last: see [`Attempt`]. What does not change while the object is live should be
+    /// read before: it is of this object if it is found live here, and the locked instruction keeps nobody from waiting for it.
     #[cfg(not(loom))]
     #[inline(always)]
-    pub fn attempt<T: Object>(&self, handle: Handle) -> Option<(&T, Attempt<'_>)> {
-        let slot = self.object::<T>(handle).ok()?;
+    pub fn attempt<'a, T: Object>(&self, slot: &'a T, handle: Handle) -> Option<Attempt<'a>> {
         let head = slot.head();
         let attempt = head.site.lock.attempt()?;
-        if handle.check(head.state.load()).is_ok() && head.site.is_empty() && !head.site.has_decided() {
-            Some((slot, attempt))
+        if handle.check(head.state.load()).is_ok() && head.site.is_quiet() {
+            Some(attempt)
         } else {
             attempt.leave_with(self.scope, ());
             None

@@ -60,6 +60,7 @@ impl Extent {
     }
 
     /// The address of the first byte in this process; `None` if there is no memory.
+    #[inline]
     pub fn start(self) -> Option<NonNull<u8>> {
         if self.len == 0 { None } else { NonNull::new(address(self.offset)) }
     }

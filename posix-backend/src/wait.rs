@@ -103,6 +103,12 @@ impl WaitSite {
         self.decided.load(Relaxed) != 0
     }
 
+    /// Whether nobody is queued, and nobody's fate is decided but not told.
+    #[inline(always)]
+    pub fn is_quiet(&self) -> bool {
+        self.queue.load(Relaxed) | self.decided.load(Relaxed) == 0
+    }
+
     /// How many are queued.
     pub fn waiting(&self) -> u32 {
         self.waiting.load(Relaxed)

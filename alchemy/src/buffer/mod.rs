@@ -122,6 +122,13 @@ pub(crate) struct Piece {
     pub len: usize,
 }
 
+/// Where the bytes of a buffer are in this process: null, if it is being deleted; and how many there may be.
+#[derive(Clone, Copy)]
+struct Storage {
+    start: *mut u8,
+    size: u64,
+}
+
 /// # Safety
 ///
 /// Both are valid for `count` bytes, a few if `LEAF`, and do not overlap.
@@ -182,7 +189,7 @@ impl Object for BufferSlot {
         // Nobody is served any more. The bytes are those of a moment later than the positions: some may be newer.
         self.serving.store(0, Relaxed);
         let size = self.size.load(Relaxed);
-        if self.stored() > size || self.read.load(Relaxed) >= 2 * size || self.written.load(Relaxed) >= 2 * size {
+        if self.stored(size) > size || self.read.load(Relaxed) >= 2 * size || self.written.load(Relaxed) >= 2 * size {
             self.read.store(0, Relaxed);
             self.written.store(0, Relaxed);
         }
@@ -194,19 +201,27 @@ impl Object for BufferSlot {
 
 /// All methods need the lock.
 impl BufferSlot {
+    /// Where the bytes are in this process. May be asked without the lock.
+    #[inline(always)]
+    fn storage(&self) -> Storage {
+        let extent = Extent { offset: self.offset.load(Relaxed), len: self.len.load(Relaxed) };
+        let start = extent.start().map_or(core::ptr::null_mut(), |start| start.as_ptr());
+        Storage { start, size: self.size.load(Relaxed) }
+    }
+
     /// How many bytes are stored.
-    #[inline]
-    fn stored(&self) -> u64 {
+    #[inline(always)]
+    fn stored(&self, size: u64) -> u64 {
         let (read, written) = (self.read.load(Relaxed), self.written.load(Relaxed));
-        if written >= read { written - read } else { written + 2 * self.size.load(Relaxed) - read }
+        if written >= read { written - read } else { written + 2 * size - read }
     }
 
     /// How many bytes can go this way.
-    #[inline]
-    fn available(&self, direction: Direction) -> u64 {
+    #[inline(always)]
+    fn available(&self, direction: Direction, size: u64) -> u64 {
         match direction {
-            Direction::Read => self.stored(),
-            Direction::Write => self.size.load(Relaxed).saturating_sub(self.stored()),
+            Direction::Read => self.stored(size),
+            Direction::Write => size.saturating_sub(self.stored(size)),
         }
     }
 
@@ -224,13 +239,19 @@ impl BufferSlot {
     ///
     /// `memory` is valid for `count` bytes, for writes if they are read from the buffer.
     #[inline(always)]
-    unsafe fn copy<const LEAF: bool>(&self, direction: Direction, memory: *mut u8, count: u64) -> u64 {
-        let size = self.size.load(Relaxed);
+    unsafe fn copy<const LEAF: bool>(
+        &self,
+        direction: Direction,
+        storage: Storage,
+        memory: *mut u8,
+        count: u64,
+    ) -> u64 {
+        let Storage { start: storage, size } = storage;
         let from = self.position(direction).load(Relaxed);
         let start = if from >= size { from - size } else { from };
-        let storage = Extent { offset: self.offset.load(Relaxed), len: self.len.load(Relaxed) };
-        let Some(storage) = storage.start() else { return from };
-        let storage = storage.as_ptr();
+        if storage.is_null() {
+            return from;
+        }
         let before_end = size - start;
         // SAFETY: `start`, which is below the size, and as many bytes lie within the storage, the second piece of them before
         // `start`; the caller vouches for the memory, which cannot overlap storage that nobody else knows.
@@ -268,7 +289,7 @@ impl BufferSlot {
         let direction = Direction::of(waiter);
         let memory = core::ptr::with_exposed_provenance_mut(waiter.ask[ADDRESS].load(Relaxed) as usize);
         // SAFETY: the waiter is queued, so its call goes on, and it asked for at least so many bytes.
-        let next = unsafe { self.copy::<false>(direction, memory, count) };
+        let next = unsafe { self.copy::<false>(direction, self.storage(), memory, count) };
         step("buffer: copied");
         waiter.node.result.store(count, Relaxed);
         self.next.store(next, Relaxed);
@@ -289,7 +310,7 @@ impl BufferSlot {
         let mut served = false;
         while let Some(waiter) = space.threads.get(index).filter(|_| index != 0) {
             let next = self.head.site.after(space, index);
-            let available = self.available(direction);
+            let available = self.available(direction, self.size.load(Relaxed));
             let wanted = waiter.ask[LENGTH].load(Relaxed);
             if Direction::of(waiter) != direction || available == 0 {
                 break;
@@ -332,7 +353,7 @@ impl BufferSlot {
         if wanted > self.size.load(Relaxed) {
             return Err(Error::Invalid);
         }
-        let available = self.available(direction);
+        let available = self.available(direction, self.size.load(Relaxed));
         let takes_less =
             || short && direction == Direction::Read && available > 0 && self.first(space, Direction::Write) != 0;
         let count = if wanted <= available {
@@ -343,7 +364,7 @@ impl BufferSlot {
             return Ok(None);
         };
         // SAFETY: the contract of `transfer`; `count` is at most the length.
-        let next = unsafe { self.copy::<false>(direction, piece.address, count) };
+        let next = unsafe { self.copy::<false>(direction, self.storage(), piece.address, count) };
         step("buffer: own copied");
         self.position(direction).store(next, Relaxed);
         step("buffer: own moved");
@@ -353,7 +374,7 @@ impl BufferSlot {
 
     /// A writer that would have to wait: gives the first of the waiting readers what is stored, if there is both.
     fn make_room(&self, space: &Space) {
-        let (index, stored) = (self.first(space, Direction::Read), self.stored());
+        let (index, stored) = (self.first(space, Direction::Read), self.stored(self.size.load(Relaxed)));
         if let Some(reader) = space.threads.get(index).filter(|_| index != 0 && stored > 0) {
             self.serve(space, index, reader, stored);
             self.settle(space);
@@ -426,11 +447,13 @@ pub(crate) unsafe fn transfer_uncontended<const LEAF: bool>(
     direction: Direction,
     piece: Piece,
 ) -> bool {
-    let Some((slot, attempt)) = space.attempt::<BufferSlot>(handle) else { return false };
-    let fits = piece.len as u64 <= slot.available(direction) && !(LEAF && piece.len as u64 > FEW);
+    let Ok(slot) = space.object::<BufferSlot>(handle) else { return false };
+    let storage = slot.storage();
+    let Some(attempt) = space.attempt(slot, handle) else { return false };
+    let fits = piece.len as u64 <= slot.available(direction, storage.size) && !(LEAF && piece.len as u64 > FEW);
     if fits {
-        // SAFETY: the caller's contract; so many bytes are available.
-        let next = unsafe { slot.copy::<LEAF>(direction, piece.address, piece.len as u64) };
+        // SAFETY: the caller's contract; so many bytes are available, and the buffer is live.
+        let next = unsafe { slot.copy::<LEAF>(direction, storage, piece.address, piece.len as u64) };
         slot.position(direction).store(next, Relaxed);
     }
     attempt.leave_with(space.scope, fits)
@@ -510,7 +533,7 @@ pub(crate) fn inquire(space: &Space, handle: Handle) -> Result<Info> {
             readers,
             writers: waiting - readers,
             size: slot.size.load(Relaxed) as usize,
-            free: slot.available(Direction::Write) as usize,
+            free: slot.available(Direction::Write, slot.size.load(Relaxed)) as usize,
             name: slot.head.name(),
         })
     })

@@ -211,31 +211,6 @@ impl HeapSlot {
         Ok(granted)
     }
 
-    /// Under the lock, of a live heap: a block, unless there is more to it.
-    #[inline(always)]
-    fn alloc_now<const LEAF: bool>(&self, size: u64) -> Option<NonNull<u8>> {
-        if self.mode().contains(Mode::SINGLE) {
-            return None;
-        }
-        let pool = self.pool()?;
-        let block = if LEAF { pool.alloc_at_once(size) } else { pool.alloc(size) }?;
-        step("heap: allocated");
-        let address = pool.address_in(block, 0);
-        pool.settle();
-        Some(address)
-    }
-
-    /// Under the lock, of a live heap: frees a block, likewise.
-    #[inline(always)]
-    fn free_now<const LEAF: bool>(&self, address: *const u8) -> Option<()> {
-        if self.mode().contains(Mode::SINGLE) {
-            return None;
-        }
-        let pool = self.pool()?;
-        let at = pool.offset_of(address)?;
-        if LEAF { pool.free_at_once(pool.small_block(at)?) } else { pool.free_block(pool.block(at)?) }
-    }
-
     /// Under the lock: blocks for all waiters whose requests fit now. Decides only.
     #[cold]
     fn serve(&self, space: &Space, place: &Place<'_>, pool: &Pool<'_, Heaps>) {
@@ -289,15 +264,46 @@ pub(crate) fn delete(space: &Space, handle: Handle) -> Result<()> {
 /// Allocates a block that is there, if nobody waits; see [`Space::attempt`]. `LEAF`: in line, if that needs no call.
 #[inline(always)]
 pub(crate) fn alloc_uncontended<const LEAF: bool>(space: &Space, handle: Handle, size: u64) -> Option<NonNull<u8>> {
-    let (slot, attempt) = space.attempt::<HeapSlot>(handle)?;
-    attempt.leave_with(space.scope, slot.alloc_now::<LEAF>(size))
+    let slot = space.object::<HeapSlot>(handle).ok()?;
+    let (memory, mode) = (slot.memory.locate(), slot.mode());
+    let attempt = space.attempt(slot, handle)?;
+    // SAFETY: see the module; the heap is live, and the lock is held.
+    let allocated = unsafe { memory.attach() }.and_then(|pool| alloc_now::<LEAF>(pool, mode, size));
+    attempt.leave_with(space.scope, allocated)
 }
 
 /// Frees a block, likewise.
 #[inline(always)]
 pub(crate) fn free_uncontended<const LEAF: bool>(space: &Space, handle: Handle, address: *const u8) -> bool {
-    let Some((slot, attempt)) = space.attempt::<HeapSlot>(handle) else { return false };
-    attempt.leave_with(space.scope, slot.free_now::<LEAF>(address).is_some())
+    let Ok(slot) = space.object::<HeapSlot>(handle) else { return false };
+    let (memory, mode) = (slot.memory.locate(), slot.mode());
+    let Some(attempt) = space.attempt(slot, handle) else { return false };
+    // SAFETY: as in `alloc_uncontended`.
+    let freed = unsafe { memory.attach() }.and_then(|pool| free_now::<LEAF>(pool, mode, address));
+    attempt.leave_with(space.scope, freed.is_some())
+}
+
+/// Under the lock: a block, unless there is more to it.
+#[inline(always)]
+fn alloc_now<const LEAF: bool>(pool: Pool<'_, Heaps>, mode: Mode, size: u64) -> Option<NonNull<u8>> {
+    if mode.contains(Mode::SINGLE) {
+        return None;
+    }
+    let block = if LEAF { pool.alloc_at_once(size) } else { pool.alloc(size) }?;
+    step("heap: allocated");
+    let address = pool.address_in(block, 0);
+    pool.settle();
+    Some(address)
+}
+
+/// Under the lock: frees a block, likewise.
+#[inline(always)]
+fn free_now<const LEAF: bool>(pool: Pool<'_, Heaps>, mode: Mode, address: *const u8) -> Option<()> {
+    if mode.contains(Mode::SINGLE) {
+        return None;
+    }
+    let at = pool.offset_of(address)?;
+    if LEAF { pool.free_at_once(pool.small_block(at)?) } else { pool.free_block(pool.block(at)?) }
 }
 
 /// Allocates a block, waiting for it as long as `timeout` says.

@@ -169,7 +169,7 @@ impl QueueSlot {
     #[inline(always)]
     fn store(&self) -> Option<Store<'_>> {
         // SAFETY: see the module.
-        unsafe { self.memory.attach::<Queues>() }.map(Store)
+        unsafe { Store::attach(self.memory.locate()) }
     }
 
     /// The messages, if the queue is the one that is meant. Under the lock.
@@ -178,32 +178,10 @@ impl QueueSlot {
         self.store().ok_or(Error::Invalid)
     }
 
-    /// Under the lock, of a live queue: a message that the caller holds, unless there is more to it.
-    #[inline(always)]
-    fn alloc_now<const LEAF: bool>(&self, size: u64) -> Option<NonNull<u8>> {
-        let store = self.store()?;
-        let message = store.alloc_at_once::<LEAF>(size)?;
-        message.record.refs.store(1, Release);
-        Some(store.content_of(&message))
-    }
-
-    /// Under the lock, of a live queue: lets go of a message, likewise.
-    #[inline(always)]
-    fn free_now<const LEAF: bool>(&self, content: *const u8) -> Option<()> {
-        let store = self.store()?;
-        let message = store.locate::<LEAF>(content).filter(|message| message.holders() > 0)?;
-        if LEAF && !store.frees_at_once(&message) {
-            return None;
-        }
-        store.let_go::<LEAF>(&message);
-        Some(())
-    }
-
     /// `NoMemory` if there are as many messages queued as there may be.
     #[inline(always)]
     fn check_limit(&self, store: &Store<'_>) -> Result<()> {
-        let limit = self.limit.load(Relaxed);
-        if limit != 0 && store.count() >= limit { Err(Error::NoMemory) } else { Ok(()) }
+        if store.is_full(self.limit.load(Relaxed)) { Err(Error::NoMemory) } else { Ok(()) }
     }
 }
 
@@ -249,15 +227,34 @@ pub(crate) fn delete(space: &Space, handle: Handle) -> Result<()> {
 /// Allocates a message, if nobody waits; see [`Space::attempt`]. `LEAF`: in line, if that needs no call.
 #[inline(always)]
 pub(crate) fn alloc_uncontended<const LEAF: bool>(space: &Space, handle: Handle, size: u64) -> Option<NonNull<u8>> {
-    let (slot, attempt) = space.attempt::<QueueSlot>(handle)?;
-    attempt.leave_with(space.scope, slot.alloc_now::<LEAF>(size))
+    let slot = space.object::<QueueSlot>(handle).ok()?;
+    let memory = slot.memory.locate();
+    let attempt = space.attempt(slot, handle)?;
+    // SAFETY: see the module; the queue is live, and the lock is held.
+    let allocated = unsafe { Store::attach(memory) }.and_then(|store| {
+        let message = store.alloc_at_once::<LEAF>(size)?;
+        message.record.refs.store(1, Release);
+        Some(store.content_of(&message))
+    });
+    attempt.leave_with(space.scope, allocated)
 }
 
 /// Lets go of a message, likewise.
 #[inline(always)]
 pub(crate) fn free_uncontended<const LEAF: bool>(space: &Space, handle: Handle, content: *const u8) -> bool {
-    let Some((slot, attempt)) = space.attempt::<QueueSlot>(handle) else { return false };
-    attempt.leave_with(space.scope, slot.free_now::<LEAF>(content).is_some())
+    let Ok(slot) = space.object::<QueueSlot>(handle) else { return false };
+    let memory = slot.memory.locate();
+    let Some(attempt) = space.attempt(slot, handle) else { return false };
+    // SAFETY: as in `alloc_uncontended`.
+    let freed = unsafe { Store::attach(memory) }.and_then(|store| {
+        let message = store.locate::<LEAF>(content).filter(|message| message.holders() > 0)?;
+        if LEAF && !store.frees_at_once(&message) {
+            return None;
+        }
+        store.let_go::<LEAF>(&message);
+        Some(())
+    });
+    attempt.leave_with(space.scope, freed.is_some())
 }
 
 /// Allocates a message for content of this size; the caller holds it. `None` if there is no room, or no such queue.

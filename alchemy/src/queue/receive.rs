@@ -28,18 +28,23 @@ pub(crate) struct Buffer {
 /// The buffer is valid for writes.
 #[inline(always)]
 pub(crate) unsafe fn read_uncontended<const LEAF: bool>(space: &Space, handle: Handle, buffer: Buffer) -> Option<u64> {
-    let (slot, attempt) = space.attempt::<QueueSlot>(handle)?;
-    let Some(store) = slot.store() else { return attempt.leave_with(space.scope, None) };
-    // SAFETY: the caller's contract.
-    attempt.leave_with(space.scope, unsafe { read_from::<LEAF>(&store, buffer) })
+    let slot = space.object::<QueueSlot>(handle).ok()?;
+    let memory = slot.memory.locate();
+    let attempt = space.attempt(slot, handle)?;
+    // SAFETY: see the module; the queue is live, and the lock is held. For the buffer see the caller's contract.
+    let size = unsafe { Store::attach(memory).and_then(|store| read_from::<LEAF>(&store, buffer)) };
+    attempt.leave_with(space.scope, size)
 }
 
 /// Receives the first message, if nobody waits, in line; see [`Space::attempt`].
 #[inline(always)]
 pub(crate) fn receive_uncontended(space: &Space, handle: Handle) -> Option<(NonNull<u8>, u64)> {
-    let (slot, attempt) = space.attempt::<QueueSlot>(handle)?;
-    let Some(store) = slot.store() else { return attempt.leave_with(space.scope, None) };
-    attempt.leave_with(space.scope, receive_from(&store))
+    let slot = space.object::<QueueSlot>(handle).ok()?;
+    let memory = slot.memory.locate();
+    let attempt = space.attempt(slot, handle)?;
+    // SAFETY: as in `read_uncontended`.
+    let received = unsafe { Store::attach(memory) }.and_then(|store| receive_from(&store));
+    attempt.leave_with(space.scope, received)
 }
 
 /// Takes the first message, copies what there is room for, and tells its size; waits for one as long as `timeout` says.

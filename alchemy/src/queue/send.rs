@@ -36,39 +36,19 @@ pub(crate) unsafe fn write_uncontended<const LEAF: bool>(
     if !SendMode::URGENT.contains(mode) || data.start.is_null() && data.size > 0 || LEAF && data.size > FEW {
         return false;
     }
-    let Some((slot, attempt)) = space.attempt::<QueueSlot>(handle) else { return false };
-    // SAFETY: the caller's contract.
-    attempt.leave_with(space.scope, unsafe { slot.write_now::<LEAF>(data, mode) }.is_some())
-}
-
-impl QueueSlot {
-    /// Under the lock, of a live queue: queues a copy, unless there is more to it.
-    ///
-    /// # Safety
-    ///
-    /// The data is valid for reads.
-    #[inline(always)]
-    unsafe fn write_now<const LEAF: bool>(&self, data: Data, mode: SendMode) -> Option<()> {
-        let store = self.store()?;
-        self.check_limit(&store).ok()?;
+    let Ok(slot) = space.object::<QueueSlot>(handle) else { return false };
+    let (memory, limit) = (slot.memory.locate(), slot.limit.load(Relaxed));
+    let Some(attempt) = space.attempt(slot, handle) else { return false };
+    // SAFETY: see the module; the queue is live, and the lock is held. For the data see the caller's contract.
+    let queued = unsafe { Store::attach(memory) }.filter(|store| !store.is_full(limit)).and_then(|store| {
         let message = store.alloc_at_once::<LEAF>(data.size)?;
         // SAFETY: the caller's contract.
         unsafe { store.fill::<LEAF>(&message, data.start, data.size) };
         step("queue: filled");
         store.push(&message, 0, mode.contains(SendMode::URGENT));
         Some(())
-    }
-
-    /// Under the lock, of a live queue: queues a message that the caller holds, likewise.
-    #[inline(always)]
-    fn send_now<const LEAF: bool>(&self, content: *const u8, size: u64, mode: SendMode) -> Option<()> {
-        let store = self.store()?;
-        self.check_limit(&store).ok()?;
-        let message = store.locate::<LEAF>(content).filter(|message| may_be_sent(message, size))?;
-        message.record.size.store(size, Relaxed);
-        store.push(&message, message.holders() - 1, mode.contains(SendMode::URGENT));
-        Some(())
-    }
+    });
+    attempt.leave_with(space.scope, queued.is_some())
 }
 
 /// Sends a copy of some data. Returns how many waiters have got it.
@@ -153,8 +133,17 @@ pub(crate) fn send_uncontended<const LEAF: bool>(
     if !SendMode::URGENT.contains(mode) {
         return false;
     }
-    let Some((slot, attempt)) = space.attempt::<QueueSlot>(handle) else { return false };
-    attempt.leave_with(space.scope, slot.send_now::<LEAF>(content, size, mode).is_some())
+    let Ok(slot) = space.object::<QueueSlot>(handle) else { return false };
+    let (memory, limit) = (slot.memory.locate(), slot.limit.load(Relaxed));
+    let Some(attempt) = space.attempt(slot, handle) else { return false };
+    // SAFETY: as in `write_uncontended`.
+    let queued = unsafe { Store::attach(memory) }.filter(|store| !store.is_full(limit)).and_then(|store| {
+        let message = store.locate::<LEAF>(content).filter(|message| may_be_sent(message, size))?;
+        message.record.size.store(size, Relaxed);
+        store.push(&message, message.holders() - 1, mode.contains(SendMode::URGENT));
+        Some(())
+    });
+    attempt.leave_with(space.scope, queued.is_some())
 }
 
 /// Whether somebody holds the message, it is not queued, and there is room for so much content.

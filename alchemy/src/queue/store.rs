@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 
 use posix_backend::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use posix_backend::copy::copy_few;
-use posix_backend::pool::{Block, Owner, Pool};
+use posix_backend::pool::{Block, Location, Owner, Pool};
 use posix_backend::zeroed_struct;
 
 use crate::step::step;
@@ -88,6 +88,21 @@ impl Message<'_> {
 pub(super) struct Store<'a>(pub Pool<'a, Queues>);
 
 impl<'a> Store<'a> {
+    /// # Safety
+    ///
+    /// As for [`Location::attach`].
+    #[inline(always)]
+    pub unsafe fn attach(memory: Location) -> Option<Store<'a>> {
+        // SAFETY: the caller's contract.
+        unsafe { memory.attach() }.map(Store)
+    }
+
+    /// Whether as many messages are queued as may be; 0: any number may.
+    #[inline(always)]
+    pub fn is_full(&self, limit: u32) -> bool {
+        limit != 0 && self.count() >= limit
+    }
+
     /// Link to the first queued message, whose number is one less; 0: none. The truth about what is queued.
     fn head(&self) -> &'a AtomicU32 {
         self.0.word(0)

@@ -255,18 +255,46 @@ impl PoolPlace {
         extent
     }
 
+    /// Where the pool is in this process. May be asked without the lock, before it is known whether the object is live.
+    #[inline(always)]
+    pub fn locate(&self) -> Location {
+        let header = self.extent().start().map_or(core::ptr::null_mut(), |start| start.as_ptr().cast());
+        let user = u64::from(self.user.load(Relaxed)) * ALIGNMENT;
+        Location { header, pages: self.pages.load(Relaxed), user }
+    }
+
     /// The pool, if there is one.
     ///
     /// # Safety
     ///
-    /// What was `set` came from [`obtain`] of the same owner, and is not released for the life of the result.
+    /// As for [`Location::attach`].
     #[inline(always)]
     pub unsafe fn attach<O: Owner>(&self) -> Option<Pool<'_, O>> {
-        let header = self.extent().start()?.cast();
-        let user = u64::from(self.user.load(Relaxed)) * ALIGNMENT;
+        // SAFETY: the caller's contract.
+        unsafe { self.locate().attach() }
+    }
+}
+
+/// Where a pool is in this process, or is not any more.
+#[derive(Clone, Copy)]
+pub struct Location {
+    header: *const Header,
+    pages: u32,
+    user: u64,
+}
+
+impl Location {
+    /// The pool, if there is one.
+    ///
+    /// # Safety
+    ///
+    /// What was `set` came from [`obtain`] of the same owner, was set already when it was located, and is not released for the life of
+    /// the result.
+    #[inline(always)]
+    pub unsafe fn attach<'a, O: Owner>(self) -> Option<Pool<'a, O>> {
         // SAFETY: the extent begins with a header; the caller vouches for the life of the memory.
-        let header = unsafe { header.as_ref() };
-        Some(Pool { header, pages: self.pages.load(Relaxed), user, owner: PhantomData })
+        let header = unsafe { self.header.as_ref() }?;
+        Some(Pool { header, pages: self.pages, user: self.user, owner: PhantomData })
     }
 }
 
@@ -653,7 +681,7 @@ impl<'a, O: Owner> Pool<'a, O> {
 
     #[inline(always)]
     fn drop_used(self, bytes: u64) {
-        self.header.used.store(self.used().saturating_sub(bytes), Relaxed);
+        self.header.used.store(self.used().wrapping_sub(bytes), Relaxed);
     }
 
     /// Bytes in live blocks.
@@ -679,11 +707,11 @@ impl<'a, O: Owner> Pool<'a, O> {
         }
     }
 
-    /// The address `distance` bytes into a block that has just been found live, or of its end.
+    /// The address `distance` bytes into a block that has just been found live. It is inside, or the block's end.
     #[inline(always)]
     pub fn address_in(self, block: Block, distance: u64) -> NonNull<u8> {
         let start = core::ptr::from_ref(self.header).addr() as u64 + self.user;
-        let at = start + block.at + distance.min(block.size);
+        let at = start + block.at + distance;
         // SAFETY: not zero, as it is greater than the header's address.
         unsafe { NonNull::new_unchecked(core::ptr::with_exposed_provenance_mut(at as usize)) }
     }

@@ -171,11 +171,13 @@ fn inquire(handle: Handle) -> Result<Info> {
     let now = time::now();
     let _held = server::lock();
     handle.check(slot.head.state.load())?;
-    let active = slot.armed.load(Relaxed) != 0;
+    // What a stop would take back has not happened yet.
+    let revocable = server::revocable(handle);
+    let active = slot.armed.load(Relaxed) != 0 || revocable > 0;
     let left = slot.date.load(Relaxed).saturating_sub(now);
     Ok(Info {
         name: slot.head.name(),
-        expiries: slot.expiries.load(Relaxed),
+        expiries: slot.expiries.load(Relaxed).saturating_sub(revocable),
         active,
         remaining: core::time::Duration::from_nanos(if active { left } else { 0 }),
     })

@@ -239,6 +239,12 @@ pub(super) fn take_action(handle: Handle) -> Action {
     action
 }
 
+/// How many expiries the call stands for that is about to be made for this alarm, and can be taken back. Under the lock.
+pub(super) fn revocable(handle: Handle) -> u64 {
+    let is_decided = SERVER.call.load(Relaxed) == handle.to_word() && SERVER.stage.load(Relaxed) == DECIDED;
+    if is_decided { SERVER.counted.load(Relaxed) } else { 0 }
+}
+
 /// Disarms an alarm, and takes back the call that is about to be made for it. Under the lock.
 pub(super) fn disarm(handle: Handle, slot: &AlarmSlot) {
     slot.armed.store(0, Relaxed);

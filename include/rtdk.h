@@ -94,6 +94,85 @@ int rt_vfprintf(FILE *stream, const char *format, va_list args)
 int rt_puts(const char *s);
 
 /**
+ * Print a string to a stream, as fputs() does.
+ *
+ * The stream must stay open until the text is written. Never waits. Callers: any.
+ *
+ * @param s      text
+ * @param stream stream
+ * @return number of bytes put into the buffer, or
+ * @retval -1 as for rt_puts()
+ */
+int rt_fputs(const char *s, FILE *stream);
+
+/**
+ * Print a character to a stream, as fputc() does.
+ *
+ * The stream must stay open until it is written. Never waits. Callers: any.
+ *
+ * @param c      character
+ * @param stream stream
+ * @return the character as an unsigned char, or
+ * @retval -1 the buffer is full, the stream is NULL (errno is EINVAL), or there is
+ *            no memory for a buffer (EIO)
+ */
+int rt_fputc(int c, FILE *stream);
+
+/**
+ * Print a character to the standard output, as putchar() does.
+ *
+ * Never waits. Callers: any.
+ *
+ * @param c character
+ * @return the character as an unsigned char, or
+ * @retval -1 as for rt_fputc()
+ */
+int rt_putchar(int c);
+
+/**
+ * Print bytes to a stream, as fwrite() does.
+ *
+ * The stream must stay open until they are written. Never waits. Callers: any.
+ *
+ * @param ptr    bytes
+ * @param size   bytes of an item
+ * @param nmemb  number of items
+ * @param stream stream
+ * @return number of items put into the buffer: fewer if it is full; 0 also if a
+ *         pointer is NULL (errno is EINVAL), or there is no memory for a buffer (EIO)
+ */
+size_t rt_fwrite(const void *ptr, size_t size, size_t nmemb, FILE *stream);
+
+/**
+ * Make an entry in the system's log, as syslog() does.
+ *
+ * By the helper thread, some 100 ms later; what openlog() says then counts. Never
+ * waits. Callers: any.
+ *
+ * @param priority facility and level, as for syslog()
+ * @param format   format of printf(); %m is the error message of errno
+ */
+void rt_syslog(int priority, const char *format, ...)
+	__attribute__((__format__(__printf__, 2, 3)));
+
+/**
+ * Make an entry in the system's log, as vsyslog() does; see rt_syslog().
+ *
+ * @param priority facility and level, as for syslog()
+ * @param format   format of printf(); %m is the error message of errno
+ * @param args     its arguments
+ */
+void rt_vsyslog(int priority, const char *format, va_list args)
+	__attribute__((__format__(__printf__, 2, 0)));
+
+/**
+ * Check that the caller is not in the real-time domain of a co-kernel: there is none.
+ *
+ * No effect. Callers: any.
+ */
+void assert_nrt(void);
+
+/**
  * Choose whether threads get a buffer when they print first: they always do.
  *
  * No effect. Callers: any.

@@ -1,4 +1,4 @@
-//! Printing without waiting for the output: `rt_printf` and its family.
+//! Printing without waiting for the output: `rt_printf` and its family, to streams and to the system's log.
 //!
 //! A thread formats into a ring of its own; a helper thread writes the rings out, merged in the order of the calls, every 100 ms.
 //! In between no system call is made, no lock taken, no memory asked for. The first print of a thread claims a ring, that of the
@@ -31,7 +31,7 @@ use posix_backend::sched::Class;
 use posix_backend::section::Section;
 use posix_backend::thread::{self, EXIT_ROUNDS, LazyExitKey};
 use posix_backend::time::Deadline;
-use posix_backend::{c, process, report};
+use posix_backend::{c, process, report, stream};
 
 pub use posix_backend::Errno;
 pub use posix_backend::stream::{Stream, VaList, format};
@@ -66,6 +66,48 @@ thread_local! {
     static DRAINING: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Where text goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// To a stream of the C library.
+    Stream(Stream),
+    /// To the system's log, as an entry of this priority.
+    Log(c::c_int),
+}
+
+impl Target {
+    /// In a record's tag. Addresses of streams are even.
+    fn to_bits(self) -> u64 {
+        match self {
+            Target::Stream(stream) => stream.to_bits(),
+            Target::Log(priority) => u64::from(priority as u32) << 1 | 1,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The bits are a target's. If that is a stream, it is still open.
+    unsafe fn from_bits(bits: u64) -> Option<Target> {
+        if bits & 1 != 0 {
+            Some(Target::Log((bits >> 1) as c::c_int))
+        } else {
+            // SAFETY: the caller's contract.
+            unsafe { Stream::from_bits(bits) }.map(Target::Stream)
+        }
+    }
+
+    /// `None`, and nothing is done, if another thread is using the stream.
+    fn try_write(self, text: [&[u8]; 2]) -> Option<core::result::Result<(), Errno>> {
+        match self {
+            Target::Stream(stream) => stream.try_write(text),
+            Target::Log(priority) => {
+                stream::log(priority, text);
+                Some(Ok(()))
+            }
+        }
+    }
+}
+
 /// Puts text into the calling thread's ring: `fill` writes it into the room that it gets and returns its whole length. Returns how
 /// much found room, in bytes; a full ring cuts the text.
 ///
@@ -75,15 +117,15 @@ thread_local! {
 ///
 /// # Safety
 ///
-/// `stream` stays open until the text is written.
+/// A stream stays open until the text is written.
 pub unsafe fn print(
-    stream: Stream,
+    target: Target,
     fill: impl FnOnce(&mut [u8]) -> core::result::Result<usize, Errno>,
 ) -> core::result::Result<usize, Errno> {
     let _section = Section::enter();
     let printed = match RING.get().and_then(Ring::enter) {
-        Some(own) => RINGS.put(own, stream.to_bits(), fill),
-        None => print_slow(stream, fill),
+        Some(own) => RINGS.put(own, target.to_bits(), fill),
+        None => print_slow(target, fill),
     };
     if ENDING.load(Relaxed) {
         // A stream that is in use is left to the end itself.
@@ -94,7 +136,7 @@ pub unsafe fn print(
 
 #[cold]
 fn print_slow(
-    stream: Stream,
+    target: Target,
     fill: impl FnOnce(&mut [u8]) -> core::result::Result<usize, Errno>,
 ) -> core::result::Result<usize, Errno> {
     let is_inside = RING.get().is_some();
@@ -104,10 +146,10 @@ fn print_slow(
     }
     let own: Option<Writing<'_>> = RING.get().and_then(Ring::enter);
     if let Some(own) = own {
-        return RINGS.put(own, stream.to_bits(), fill);
+        return RINGS.put(own, target.to_bits(), fill);
     }
     let borrowed = RINGS.claim(default_size()).map_err(|_| Errno::IO)?;
-    let printed = borrowed.enter().map_or(Err(Errno::IO), |writing| RINGS.put(writing, stream.to_bits(), fill));
+    let printed = borrowed.enter().map_or(Err(Errno::IO), |writing| RINGS.put(writing, target.to_bits(), fill));
     borrowed.release();
     printed
 }
@@ -185,21 +227,21 @@ pub fn flush() -> bool {
 
 /// Takes out what is there and hands it to `write`, unless the calling thread is doing so already: then it is a stream's own
 /// function that prints, or a handler, and who began goes on.
-fn drain(mut write: impl FnMut(Stream, [&[u8]; 2]) -> bool) -> Drained {
+fn drain(mut write: impl FnMut(Target, [&[u8]; 2]) -> bool) -> Drained {
     if DRAINING.replace(true) {
         return Drained::Nothing;
     }
     let drained = RINGS.drain(|tag, text| {
-        // SAFETY: `print` made the tag of a stream, which its caller promised to keep open.
-        unsafe { Stream::from_bits(tag) }.is_none_or(|stream| write(stream, text))
+        // SAFETY: `print` made the tag; its caller promised to keep the stream open.
+        unsafe { Target::from_bits(tag) }.is_none_or(|target| write(target, text))
     });
     DRAINING.set(false);
     drained
 }
 
-/// Writes to a stream, if nobody else is using it. What the system refuses is lost, as the C library loses it.
-fn use_stream(stream: Stream, text: [&[u8]; 2]) -> bool {
-    stream.try_write(text).is_some()
+/// Writes, if nobody else is using the stream. What the system refuses is lost, as the C library loses it.
+fn use_stream(target: Target, text: [&[u8]; 2]) -> bool {
+    target.try_write(text).is_some()
 }
 
 /// Before the first ring.
@@ -260,7 +302,7 @@ extern "C" fn helper() -> ! {
     loop {
         runtime::nap(pause);
         let mut is_broken = false;
-        let drained = drain(|stream, text| match stream.try_write(text) {
+        let drained = drain(|target, text| match target.try_write(text) {
             Some(written) => {
                 is_broken |= written == Err(Errno::PIPE);
                 true
@@ -325,9 +367,11 @@ pub(crate) fn finish() {
     while drain(use_stream) == Drained::Busy {
         if patience.is_over() {
             // Its user is stopped for good, or the C library would not end the process either.
-            drain(|stream, text| {
-                if !use_stream(stream, text) {
-                    stream.write_past(text);
+            drain(|target, text| {
+                match target {
+                    Target::Stream(stream) if !use_stream(target, text) => stream.write_past(text),
+                    Target::Stream(_) => {}
+                    Target::Log(_) => _ = use_stream(target, text),
                 }
                 true
             });

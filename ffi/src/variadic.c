@@ -7,9 +7,11 @@
 
 /* Defined in print.rs. */
 HIDDEN int alchemy_print(FILE *stream, const char *format, va_list arguments);
+HIDDEN void alchemy_log(int priority, const char *format, va_list arguments);
 
 HIDDEN int alchemy_printf(const char *format, ...);
 HIDDEN int alchemy_fprintf(FILE *stream, const char *format, ...);
+HIDDEN void alchemy_syslog(int priority, const char *format, ...);
 
 int alchemy_printf(const char *format, ...)
 {
@@ -31,4 +33,13 @@ int alchemy_fprintf(FILE *stream, const char *format, ...)
 	result = alchemy_print(stream, format, arguments);
 	va_end(arguments);
 	return result;
+}
+
+void alchemy_syslog(int priority, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	alchemy_log(priority, format, arguments);
+	va_end(arguments);
 }

@@ -24,6 +24,7 @@ mod sys {
         pub fn funlockfile(stream: *mut FILE);
         pub fn fflush_unlocked(stream: *mut FILE) -> c_int;
         pub fn fwrite_unlocked(data: *const c_void, size: usize, count: usize, stream: *mut FILE) -> usize;
+        pub fn syslog(priority: c_int, format: *const c_char, ...);
         pub fn vsnprintf(room: *mut c_char, len: usize, format: *const c_char, arguments: VaList) -> c_int;
     }
 }
@@ -123,6 +124,16 @@ impl Stream {
         // SAFETY: whoever made this value vouched for the stream.
         let descriptor = unsafe { libc::fileno(self.0.as_ptr()) };
         (descriptor >= 0).then_some(descriptor)
+    }
+}
+
+/// Gives one entry to the system's log. May wait for it, and for a thread that is in the C library's `syslog`.
+pub fn log(priority: c_int, text: [&[u8]; 2]) {
+    let len = |part: &[u8]| c_int::try_from(part.len()).unwrap_or(c_int::MAX);
+    let [first, second] = text;
+    // SAFETY: two pieces, as long as they are said to be.
+    unsafe {
+        sys::syslog(priority, c"%.*s%.*s".as_ptr(), len(first), first.as_ptr(), len(second), second.as_ptr());
     }
 }
 

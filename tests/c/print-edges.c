@@ -4,6 +4,7 @@
 #include "output-kit.h"
 #include <fcntl.h>
 #include <sys/time.h>
+#include <syslog.h>
 
 static RT_TASK task;
 
@@ -34,6 +35,16 @@ static void null_is_refused(void)
 	errno = 0;
 	CHECK_EQ(rt_puts(nothing), -1);
 	CHECK_EQ(errno, EINVAL);
+	errno = 0;
+	CHECK_EQ(rt_fputs(nothing, stdout), -1);
+	CHECK_EQ(errno, EINVAL);
+	errno = 0;
+	CHECK_EQ(rt_fputc('x', NULL), -1);
+	CHECK_EQ(errno, EINVAL);
+	errno = 0;
+	CHECK_EQ(rt_fwrite(nothing, 1, 1, stdout), 0);
+	CHECK_EQ(errno, EINVAL);
+	rt_syslog(LOG_INFO, nothing); /* nothing to tell it by */
 }
 
 #pragma GCC diagnostic pop

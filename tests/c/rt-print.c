@@ -5,6 +5,7 @@
 #include "output-kit.h"
 #include <fcntl.h>
 #include <poll.h>
+#include <syslog.h>
 
 static RT_TASK task;
 
@@ -71,6 +72,106 @@ static void plain_thread_prints(void)
 		kit_plain(print_with_each, NULL);
 	else
 		CHECK_STR(output, all_six);
+}
+
+/* Those that take no format; native2.md 8. */
+static void bytes_and_characters(void)
+{
+	static const char four[] = { 'f', 'o', '\0', 'r' };
+
+	if (in_new_process("RT_PRINT_BUFFER", NULL, 0)) {
+		CHECK_EQ(rt_fputs("one ", stdout), 4);
+		CHECK_EQ(rt_fputs("", stdout), 0);
+		CHECK_EQ(rt_fputc('t', stdout), 't');
+		CHECK_EQ(rt_putchar('w' + 256), 'w');
+		CHECK_EQ(rt_fputc(-1, stdout), 255);
+		CHECK_EQ(rt_fwrite(" three three", 6, 2, stdout), 2);
+		CHECK_EQ(rt_fwrite(four, 1, sizeof(four), stdout), 4);
+		CHECK_EQ(rt_fwrite("x", 0, 5, stdout), 0);
+		CHECK_EQ(rt_fwrite("x", 5, 0, stdout), 0);
+		CHECK_EQ(rt_fwrite("x", (size_t)-1, 3, stdout), 0);
+		assert_nrt();
+	} else {
+		CHECK_SAME_BYTES(output, "one tw\377 three threefo\0r", 24);
+	}
+}
+
+/* What finds no room: whole items count. */
+static void items_of_a_full_buffer(void)
+{
+	char bytes[1000];
+	size_t items;
+
+	if (!in_new_process("RT_PRINT_BUFFER", NULL, 0)) {
+		CHECK(strspn(output, "b") == strlen(output) && strlen(output) < 256);
+		return;
+	}
+	memset(bytes, 'b', sizeof(bytes));
+	CHECK_EQ(rt_print_init(256, NULL), 0);
+	items = rt_fwrite(bytes, 10, 100, stdout);
+	CHECK(items > 0 && items < 26);
+	CHECK_EQ(rt_putchar('b'), -1);
+	CHECK_EQ(rt_fwrite(bytes, 1, 1, stdout), 0);
+}
+
+static void log_all(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void log_all(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	rt_vsyslog(LOG_USER | LOG_INFO, format, arguments);
+	va_end(arguments);
+}
+
+/* Entries of the log, by way of the standard error output; in order with the rest. */
+static void entries_of_the_log(void)
+{
+	static const char *volatile with_error = "%s: %m"; /* not known to ISO C */
+
+	if (in_new_process("RT_PRINT_BUFFER", NULL, 0)) {
+		dup2(STDOUT_FILENO, STDERR_FILENO);
+		openlog("kit", LOG_PERROR, LOG_USER);
+		rt_puts("before");
+		rt_syslog(LOG_WARNING, "%d %s", 1, "entry");
+		errno = ENOENT;
+		log_all(with_error, "two");
+		rt_puts("behind");
+		rt_print_flush_buffers();
+	} else {
+		CHECK_STR(output, "before\nkit: 1 entry\nkit: two: No such file or directory\nbehind\n");
+	}
+}
+
+/* What programs call that were compiled with _FORTIFY_SOURCE against the original's headers. */
+extern int __rt_vfprintf_chk(FILE *stream, int level, const char *format, va_list arguments);
+extern void __rt_vsyslog_chk(int priority, int level, const char *format, va_list arguments);
+
+static int by_checked(int to_log, const char *format, ...)
+{
+	va_list arguments;
+	int result = 0;
+
+	va_start(arguments, format);
+	if (to_log)
+		__rt_vsyslog_chk(LOG_INFO, 1, format, arguments);
+	else
+		result = __rt_vfprintf_chk(stdout, 1, format, arguments);
+	va_end(arguments);
+	return result;
+}
+
+static void checked_variants(void)
+{
+	if (in_new_process("RT_PRINT_BUFFER", NULL, 0)) {
+		dup2(STDOUT_FILENO, STDERR_FILENO);
+		openlog("kit", LOG_PERROR, LOG_USER);
+		CHECK_EQ(by_checked(0, "%d %s\n", 12, "ab"), 6);
+		by_checked(1, "%d", 3);
+	} else {
+		CHECK_STR(output, "12 ab\nkit: 3\n");
+	}
 }
 
 /* Nine arguments and more: some of them on the stack. */
@@ -362,7 +463,8 @@ static void deleted_printers_leave_no_lock(void)
 }
 
 KIT_CASES(
-	CASE(task_prints), CASE(initial_thread_prints), CASE(plain_thread_prints), CASE(many_arguments_arrive),
+	CASE(task_prints), CASE(initial_thread_prints), CASE(plain_thread_prints), CASE(many_arguments_arrive), CASE(bytes_and_characters), CASE(items_of_a_full_buffer),
+	CASE(entries_of_the_log), CASE(checked_variants),
 	CASE(each_tasks_lines_keep_their_order), CASE(order_among_tasks_is_that_of_the_calls),
 	CASE(full_buffer_cuts_the_text), CASE(exit_by_exit_is_complete_too), CASE(flush_hands_everything_over),
 	CASE(text_comes_out_by_itself), CASE(printer_does_not_wait_for_the_output), CASE(buffers_have_names),

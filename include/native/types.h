@@ -62,12 +62,16 @@ __extension__ typedef long long SRTIME;
 #define XNOBJECT_NAME_LEN	32
 #endif
 
-#ifndef CONFIG_XENO_VERSION_MAJOR
+/* Whatever <xeno_config.h> said before. */
+#undef CONFIG_XENO_VERSION_MAJOR
+#undef CONFIG_XENO_VERSION_MINOR
+#undef CONFIG_XENO_REVISION_LEVEL
+#undef CONFIG_XENO_VERSION_STRING
+#undef CONFIG_XENO_UAPI_LEVEL
 #define CONFIG_XENO_VERSION_MAJOR	2
 #define CONFIG_XENO_VERSION_MINOR	6
 #define CONFIG_XENO_REVISION_LEVEL	5
 #define CONFIG_XENO_VERSION_STRING	"2.6.5"
-#endif
 
 #endif /* _ALCHEMY_FLAVOUR */
 

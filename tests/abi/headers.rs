@@ -10,7 +10,7 @@ const CPP: [&str; 4] = ["c++11", "gnu++14", "c++17", "c++20"];
 fn headers() -> Vec<String> {
     let include = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../include"));
     let mut headers = Vec::new();
-    for directory in ["", "alchemy/", "native/", "trank/"] {
+    for directory in ["", "alchemy/", "boilerplate/", "native/", "nucleus/", "trank/", "trank/native/", "xenomai/"] {
         for entry in fs::read_dir(include.join(directory)).unwrap().map(Result::unwrap) {
             if entry.file_type().unwrap().is_file() {
                 headers.push(format!("{directory}{}", entry.file_name().to_string_lossy()));

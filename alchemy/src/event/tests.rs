@@ -85,7 +85,7 @@ fn a_signal_that_dies_half_way_is_completed() {
 
 /// Whoever comes next need not change anything, nor wait.
 #[test]
-fn a_look_completes_a_signal_that_died() {
+fn a_look_completes_a_signal_that_dies() {
     for look in [
         |space: &'static Space, event| assert_eq!(inquire(space, event).unwrap().flags, 1),
         |space: &'static Space, event| {

@@ -257,7 +257,7 @@ fn what_is_flushed_is_room() {
 /// The child of a fork that found another thread in the midst of something: the messages are there in their order, and what is
 /// flushed does not come back.
 #[test]
-fn a_child_inherits_what_another_was_at() {
+fn a_child_inherits_the_work_of_one_that_dies() {
     fn texts(space: &Space, queue: Handle) -> String {
         core::iter::from_fn(|| poll(space, queue).ok()).map(|text| String::from_utf8(text).unwrap()).collect()
     }

@@ -249,6 +249,19 @@ impl Space {
         held
     }
 
+    /// The slot that a handle names, for an attempt: what does not change while the object is live may be read before the lock is taken.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub fn candidate<T: Object>(&self, handle: Handle) -> Option<&T> {
+        let slot = self.object::<T>(handle).ok()?;
+        // Acquire pairs with the Release of `publish`: however the handle came here, what is read next is not older than the object.
+        // x86-64 keeps stores in order, and loads, without being told.
+        if cfg!(not(target_arch = "x86_64")) && handle.check(slot.head().state.load_acquire()).is_err() {
+            return None;
+        }
+        Some(slot)
+    }
+
     /// Begins an operation on an object of which nobody waits, in a section and under the lock: what most calls come to. The caller ends
     /// it with the result. `None`, here or of the operation, decides nothing, and nothing has been changed then: the ordinary way
     /// is to find out why.

@@ -447,7 +447,7 @@ pub(crate) unsafe fn transfer_uncontended<const LEAF: bool>(
     direction: Direction,
     piece: Piece,
 ) -> bool {
-    let Ok(slot) = space.object::<BufferSlot>(handle) else { return false };
+    let Some(slot) = space.candidate::<BufferSlot>(handle) else { return false };
     let storage = slot.storage();
     let Some(attempt) = space.attempt(slot, handle) else { return false };
     let fits = piece.len as u64 <= slot.available(direction, storage.size) && !(LEAF && piece.len as u64 > FEW);

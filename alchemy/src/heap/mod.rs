@@ -264,7 +264,7 @@ pub(crate) fn delete(space: &Space, handle: Handle) -> Result<()> {
 /// Allocates a block that is there, if nobody waits; see [`Space::attempt`]. `LEAF`: in line, if that needs no call.
 #[inline(always)]
 pub(crate) fn alloc_uncontended<const LEAF: bool>(space: &Space, handle: Handle, size: u64) -> Option<NonNull<u8>> {
-    let slot = space.object::<HeapSlot>(handle).ok()?;
+    let slot = space.candidate::<HeapSlot>(handle)?;
     let (memory, mode) = (slot.memory.locate(), slot.mode());
     let attempt = space.attempt(slot, handle)?;
     // SAFETY: see the module; the heap is live, and the lock is held.
@@ -275,7 +275,7 @@ pub(crate) fn alloc_uncontended<const LEAF: bool>(space: &Space, handle: Handle,
 /// Frees a block, likewise.
 #[inline(always)]
 pub(crate) fn free_uncontended<const LEAF: bool>(space: &Space, handle: Handle, address: *const u8) -> bool {
-    let Ok(slot) = space.object::<HeapSlot>(handle) else { return false };
+    let Some(slot) = space.candidate::<HeapSlot>(handle) else { return false };
     let (memory, mode) = (slot.memory.locate(), slot.mode());
     let Some(attempt) = space.attempt(slot, handle) else { return false };
     // SAFETY: as in `alloc_uncontended`.

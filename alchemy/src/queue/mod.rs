@@ -227,7 +227,7 @@ pub(crate) fn delete(space: &Space, handle: Handle) -> Result<()> {
 /// Allocates a message, if nobody waits; see [`Space::attempt`]. `LEAF`: in line, if that needs no call.
 #[inline(always)]
 pub(crate) fn alloc_uncontended<const LEAF: bool>(space: &Space, handle: Handle, size: u64) -> Option<NonNull<u8>> {
-    let slot = space.object::<QueueSlot>(handle).ok()?;
+    let slot = space.candidate::<QueueSlot>(handle)?;
     let memory = slot.memory.locate();
     let attempt = space.attempt(slot, handle)?;
     // SAFETY: see the module; the queue is live, and the lock is held.
@@ -242,7 +242,7 @@ pub(crate) fn alloc_uncontended<const LEAF: bool>(space: &Space, handle: Handle,
 /// Lets go of a message, likewise.
 #[inline(always)]
 pub(crate) fn free_uncontended<const LEAF: bool>(space: &Space, handle: Handle, content: *const u8) -> bool {
-    let Ok(slot) = space.object::<QueueSlot>(handle) else { return false };
+    let Some(slot) = space.candidate::<QueueSlot>(handle) else { return false };
     let memory = slot.memory.locate();
     let Some(attempt) = space.attempt(slot, handle) else { return false };
     // SAFETY: as in `alloc_uncontended`.

@@ -28,7 +28,7 @@ pub(crate) struct Buffer {
 /// The buffer is valid for writes.
 #[inline(always)]
 pub(crate) unsafe fn read_uncontended<const LEAF: bool>(space: &Space, handle: Handle, buffer: Buffer) -> Option<u64> {
-    let slot = space.object::<QueueSlot>(handle).ok()?;
+    let slot = space.candidate::<QueueSlot>(handle)?;
     let memory = slot.memory.locate();
     let attempt = space.attempt(slot, handle)?;
     // SAFETY: see the module; the queue is live, and the lock is held. For the buffer see the caller's contract.
@@ -39,7 +39,7 @@ pub(crate) unsafe fn read_uncontended<const LEAF: bool>(space: &Space, handle: H
 /// Receives the first message, if nobody waits, in line; see [`Space::attempt`].
 #[inline(always)]
 pub(crate) fn receive_uncontended(space: &Space, handle: Handle) -> Option<(NonNull<u8>, u64)> {
-    let slot = space.object::<QueueSlot>(handle).ok()?;
+    let slot = space.candidate::<QueueSlot>(handle)?;
     let memory = slot.memory.locate();
     let attempt = space.attempt(slot, handle)?;
     // SAFETY: as in `read_uncontended`.

@@ -36,7 +36,7 @@ pub(crate) unsafe fn write_uncontended<const LEAF: bool>(
     if !SendMode::URGENT.contains(mode) || data.start.is_null() && data.size > 0 || LEAF && data.size > FEW {
         return false;
     }
-    let Ok(slot) = space.object::<QueueSlot>(handle) else { return false };
+    let Some(slot) = space.candidate::<QueueSlot>(handle) else { return false };
     let (memory, limit) = (slot.memory.locate(), slot.limit.load(Relaxed));
     let Some(attempt) = space.attempt(slot, handle) else { return false };
     // SAFETY: see the module; the queue is live, and the lock is held. For the data see the caller's contract.
@@ -133,7 +133,7 @@ pub(crate) fn send_uncontended<const LEAF: bool>(
     if !SendMode::URGENT.contains(mode) {
         return false;
     }
-    let Ok(slot) = space.object::<QueueSlot>(handle) else { return false };
+    let Some(slot) = space.candidate::<QueueSlot>(handle) else { return false };
     let (memory, limit) = (slot.memory.locate(), slot.limit.load(Relaxed));
     let Some(attempt) = space.attempt(slot, handle) else { return false };
     // SAFETY: as in `write_uncontended`.

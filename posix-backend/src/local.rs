@@ -47,15 +47,14 @@ core::arch::global_asm!(
 #[inline(always)]
 pub(crate) fn local() -> &'static Local {
     let address: *const Local;
-    // SAFETY: reads a constant of the process and the thread pointer, which never change under a function that runs: hence `nomem`,
-    // so that a function with several uses computes the address once. The reference does not leave the thread: `Local` is not `Sync`,
-    // and it lives as long as the thread.
+    // SAFETY: reads a constant of the process and the thread pointer. The reference does not leave the thread: `Local` is not
+    // `Sync`, and it lives as long as the thread.
     unsafe {
         core::arch::asm!(
             "mov {address}, qword ptr [rip + alchemy_local@GOTTPOFF]",
             "add {address}, qword ptr fs:[0]",
             address = out(reg) address,
-            options(pure, nomem, nostack),
+            options(pure, readonly, nostack),
         );
         &*address
     }
@@ -75,7 +74,7 @@ pub(crate) fn local() -> &'static Local {
             "add {address}, {address}, {offset}",
             address = out(reg) address,
             offset = out(reg) _,
-            options(pure, nomem, nostack, preserves_flags),
+            options(pure, readonly, nostack, preserves_flags),
         );
         &*address
     }

@@ -425,14 +425,7 @@ pub(crate) fn delete(space: &Space, handle: Handle) -> Result<()> {
 fn in_section<R>(space: &Space, handle: Handle, work: impl FnOnce(&BufferSlot, &Place<'_>) -> Result<R>) -> Result<R> {
     let slot = space.object::<BufferSlot>(handle)?;
     let place = slot.head.place(handle);
-    let held = space.lock(&place);
-    let result = work(slot, &place);
-    let decided = place.site.has_decided();
-    drop(held);
-    if decided {
-        space.tell_decided(&place);
-    }
-    result
+    space.section(&place, || work(slot, &place))
 }
 
 /// Copies all of a piece, if nobody waits; see [`Space::attempt`]. `LEAF`: a few bytes, in line.
